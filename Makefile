@@ -1,0 +1,32 @@
+# Two commands are enough: `make demo` and `make test`. Each prepares .venv first, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint docs clean
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) (once) ..."
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt torch
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt -e '.[dev,web,ray]'
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/compdiffuser data make pointmaze-medium-stitch-v0 --episodes 200 --out out/pointmaze-medium-small.npz
+	$(BIN)/compdiffuser data plot out/pointmaze-medium-small.npz --png out/pointmaze-medium-small.png
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -n 2
+
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) out site

@@ -1,0 +1,51 @@
+"""The command line. Every command is a frozen dataclass with a `run()` that returns the exit code.
+
+Exit codes: 0 done · 2 a user's mistake, told in one sentence · 3 a plan that could not be certified.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Protocol
+
+import tyro
+
+from compdiffuser.cli.data import Info, List, Make, Plot
+from compdiffuser.types import UserError
+
+
+class Command(Protocol):
+    def run(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Data:
+    """Make, inspect and draw datasets."""
+
+    command: tyro.conf.OmitSubcommandPrefixes[
+        Annotated[Make, tyro.conf.subcommand("make")]
+        | Annotated[Info, tyro.conf.subcommand("info")]
+        | Annotated[Plot, tyro.conf.subcommand("plot")]
+        | Annotated[List, tyro.conf.subcommand("list")]
+    ]
+
+    def run(self) -> int:
+        return self.command.run()
+
+
+Commands = Annotated[Data, tyro.conf.subcommand("data")]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, run, and turn a user's mistake into one sentence."""
+    command: Command = tyro.cli(Commands, prog="compdiffuser", description=__doc__, args=argv)
+    try:
+        return command.run()
+    except UserError as error:
+        print(f"compdiffuser: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("compdiffuser: interrupted", file=sys.stderr)
+        return 130

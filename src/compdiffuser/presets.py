@@ -1,0 +1,112 @@
+"""One frozen record per dataset: what is recorded, what is planned, and how a plan is executed and evaluated.
+
+Chunk lengths, step limits and replanning rules follow the paper's implementation appendix; a field that differs says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from compdiffuser.types import UserError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything that changes from one dataset to the next."""
+
+    name: str
+    """Dataset name; also the name of its pretrained planner."""
+    environment: str
+    """Gymnasium id of the simulator."""
+    maze: str
+    """Layout in `data.mazes`."""
+    recipe: str
+    """Generator that records it, a key of `data.recipes`."""
+    episodes: int
+    """Training episodes; a tenth of them more is recorded for validation."""
+    episode_steps: int
+    """States per episode (an upper bound where episodes end at their goal)."""
+    plan_dims: tuple[int, ...] = (0, 1)
+    """Observation dimensions that are planned."""
+    horizon: int = 160
+    """H, states per chunk."""
+    overlap: int = 56
+    """O, states shared by neighbouring chunks."""
+    chunks: int = 3
+    """K of the paper, used where a fixed number is asked for."""
+    max_chunks: int = 6
+    """Largest K that automatic planning tries."""
+    front_padding: int = 64
+    """Copies of the first state that may precede a training window."""
+    back_padding: int = 0
+    """Copies of the last state that may follow a training window."""
+    controller: str = "point"
+    """How a plan is followed: a key of `planning.controllers`."""
+    step_limit: int = 1000
+    """Environment steps per episode in the paper."""
+    ogbench_step_limit: int = 1000
+    """Environment steps per episode as OGBench registers it."""
+    task_episodes: int = 20
+    """Evaluation episodes per task."""
+    replan_distance: float = 1.0
+    """Replan when the agent is further than this (metres) from its subgoal."""
+    max_replans: int = 10
+    """Plans per episode after the first."""
+    replan_delta: int = 10
+    """δ of the receding K: larger keeps K longer."""
+
+
+def _point(size: str, chunks: int, max_chunks: int) -> Preset:
+    return Preset(
+        name=f"pointmaze-{size}-stitch-v0",
+        environment=f"pointmaze-{size}-v0",
+        maze=size,
+        recipe="stitch",
+        episodes=5000,
+        episode_steps=201,
+        chunks=chunks,
+        max_chunks=max_chunks,
+    )
+
+
+def _robotics(size: str, environment: str, horizon: int, overlap: int, steps: int) -> Preset:
+    return Preset(
+        name=f"robotics-pointmaze-{size}-v0",
+        environment=environment,
+        maze=f"robotics-{size}",
+        recipe="regions",
+        episodes=10_000_000 // (steps * 10),
+        episode_steps=steps,
+        horizon=horizon,
+        overlap=overlap,
+        chunks=5,
+        max_chunks=8,
+        front_padding=horizon,
+        back_padding=horizon,
+        controller="point-velocity",
+        task_episodes=10,
+        replan_distance=0.5,
+    )
+
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        _point("medium", chunks=3, max_chunks=6),
+        _point("large", chunks=5, max_chunks=8),
+        _point("giant", chunks=8, max_chunks=12),
+        _robotics("umaze", "PointMaze_UMaze-v3", horizon=40, overlap=16, steps=100),
+        _robotics("medium", "PointMaze_Medium-v3", horizon=144, overlap=56, steps=300),
+        _robotics("large", "PointMaze_Large-v3", horizon=192, overlap=64, steps=400),
+    )
+}
+
+
+def preset(name: str) -> Preset:
+    """The record of a dataset, or a sentence with the nearest name."""
+    if name in PRESETS:
+        return PRESETS[name]
+    near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.4)
+    hint = f"; did you mean '{near[0]}'?" if near else f"; known names: {', '.join(PRESETS)}"
+    raise UserError(f"unknown dataset '{name}'{hint}")

@@ -1,0 +1,125 @@
+"""What every part of the library speaks of: recorded episodes, policies, and a user's mistakes.
+
+Letters used in shapes throughout: S states in a dataset · E episodes run side by side · B candidates · K chunks per
+plan · H chunk length · O overlap · D planned state dimensions · T = K·H − (K−1)·O plan length · N denoising steps ·
+M rows (chunks of all candidates of all problems) · σ noise level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class UserError(ValueError):
+    """A mistake in what the user gave: one sentence that names the value. The command line exits with code 2."""
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Recorded trajectories as flat read-only arrays; episode e is rows `starts[e] : starts[e] + lengths[e]`.
+
+    observations [S, obs] · actions [S, act] · starts [E] · lengths [E] · optional qpos [S, nq], qvel [S, nv].
+    """
+
+    observations: Array
+    actions: Array
+    starts: Array
+    lengths: Array
+    qpos: Array | None = None
+    qvel: Array | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.starts) == 0:
+            raise UserError("a dataset needs at least one episode, this one has 0")
+        for name in ("observations", "actions", "starts", "lengths", "qpos", "qvel"):
+            array = getattr(self, name)
+            if array is not None:
+                array = np.ascontiguousarray(array)
+                if array.flags.writeable:
+                    array = array.view()
+                    array.flags.writeable = False
+                object.__setattr__(self, name, array)
+        states = len(self.observations)
+        for name in ("actions", "qpos", "qvel"):
+            array = getattr(self, name)
+            if array is not None and len(array) != states:
+                raise UserError(f"field '{name}' has {len(array)} rows, but 'observations' has {states}")
+        if (self.lengths < 1).any() or (self.starts < 0).any() or (self.starts + self.lengths > states).any():
+            raise UserError(f"episode starts and lengths do not fit the {states} recorded states")
+
+    @classmethod
+    def from_terminals(cls, observations: Array, actions: Array, terminals: Array, **extra: Array) -> Episodes:
+        """Episodes from flat arrays in which `terminals` [S] is true on the last state of each."""
+        if len(terminals) != len(observations):
+            raise UserError(f"field 'terminals' has {len(terminals)} rows, but 'observations' has {len(observations)}")
+        ends = np.flatnonzero(np.asarray(terminals).astype(bool)) + 1
+        if len(observations) and (len(ends) == 0 or ends[-1] != len(observations)):
+            ends = np.append(ends, len(observations))
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else np.zeros(0, np.int64)
+        return cls(observations, actions, starts, (ends - starts).astype(np.int64), **extra)
+
+    @property
+    def terminals(self) -> Array:
+        """[S] bool, true on the last state of each episode."""
+        flags = np.zeros(len(self.observations), bool)
+        flags[self.starts + self.lengths - 1] = True
+        return flags
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: int | slice) -> Episodes:
+        """The chosen episodes as a dataset of their own; an int chooses one."""
+        if isinstance(index, int):
+            index = range(len(self))[index]
+            index = slice(index, index + 1)
+        chosen = range(len(self))[index]
+        rows = np.concatenate([np.arange(self.starts[e], self.starts[e] + self.lengths[e]) for e in chosen] or [[]])
+        rows = rows.astype(np.int64)
+        lengths = self.lengths[index]
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64) if len(lengths) else lengths
+        take = {name: getattr(self, name)[rows] for name in ("observations", "actions")}
+        extra = {name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in ("qpos", "qvel")}
+        return Episodes(**take, starts=starts, lengths=lengths, **extra)
+
+    def __iter__(self) -> Iterator[Episodes]:
+        return (self[e] for e in range(len(self)))
+
+    def describe(self) -> dict[str, Any]:
+        """Counts, lengths and ranges, ready for JSON."""
+        return {
+            "episodes": len(self),
+            "states": int(self.lengths.sum()),
+            "episode_length": {
+                "min": int(self.lengths.min()),
+                "median": float(np.median(self.lengths)),
+                "max": int(self.lengths.max()),
+            },
+            "fields": {
+                name: {
+                    "shape": list(array.shape),
+                    "dtype": str(array.dtype),
+                    "min": [round(float(v), 4) for v in array.min(axis=0)],
+                    "max": [round(float(v), 4) for v in array.max(axis=0)],
+                }
+                for name in ("observations", "actions", "qpos", "qvel")
+                if (array := getattr(self, name)) is not None
+            },
+        }
+
+
+class Policy(Protocol):
+    """Acts in E environments side by side, so that a whole evaluation is planned and inferred in one batch."""
+
+    def reset(self, observations: Array, goals: Array) -> None:
+        """Start E episodes: observations [E, obs], goals [E, goal]."""
+
+    def act(self, observations: Array, active: Array) -> Array:
+        """Actions [E, act] for observations [E, obs]; rows where `active` [E] is false are finished and ignored."""

@@ -1,6 +1,7 @@
 """One frozen record per dataset: what is recorded, what is planned, and how a plan is executed and evaluated.
 
-Chunk lengths, step limits and replanning rules follow the paper's implementation appendix; a field that differs says so.
+Chunk lengths, step limits and replanning rules follow the paper's implementation appendix; a field that differs says
+so.
 """
 
 from __future__ import annotations
@@ -70,20 +71,21 @@ def _point(size: str, chunks: int, max_chunks: int) -> Preset:
     )
 
 
-def _robotics(size: str, environment: str, horizon: int, overlap: int, steps: int) -> Preset:
+def _robotics(size: str, environment: str, horizon: int, overlap: int, episodes: int, steps: int) -> Preset:
+    """About a million states. Episodes end at their goal, many before H states, hence the padding on both sides."""
     return Preset(
         name=f"robotics-pointmaze-{size}-v0",
         environment=environment,
         maze=f"robotics-{size}",
         recipe="regions",
-        episodes=10_000_000 // (steps * 10),
+        episodes=episodes,
         episode_steps=steps,
         horizon=horizon,
         overlap=overlap,
         chunks=5,
         max_chunks=8,
-        front_padding=horizon,
-        back_padding=horizon,
+        front_padding=horizon // 2,
+        back_padding=horizon // 2,
         controller="point-velocity",
         task_episodes=10,
         replan_distance=0.5,
@@ -96,9 +98,9 @@ PRESETS: dict[str, Preset] = {
         _point("medium", chunks=3, max_chunks=6),
         _point("large", chunks=5, max_chunks=8),
         _point("giant", chunks=8, max_chunks=12),
-        _robotics("umaze", "PointMaze_UMaze-v3", horizon=40, overlap=16, steps=100),
-        _robotics("medium", "PointMaze_Medium-v3", horizon=144, overlap=56, steps=300),
-        _robotics("large", "PointMaze_Large-v3", horizon=192, overlap=64, steps=400),
+        _robotics("umaze", "PointMaze_UMaze-v3", horizon=40, overlap=16, episodes=34_000, steps=150),
+        _robotics("medium", "PointMaze_Medium-v3", horizon=144, overlap=56, episodes=18_000, steps=400),
+        _robotics("large", "PointMaze_Large-v3", horizon=192, overlap=64, episodes=8_000, steps=800),
     )
 }
 

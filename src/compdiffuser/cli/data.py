@@ -1,0 +1,202 @@
+"""`compdiffuser data`: make, inspect and draw datasets. Results go to stdout, progress to stderr."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from compdiffuser.presets import Preset
+    from compdiffuser.types import Episodes
+
+
+@dataclass(frozen=True)
+class Make:
+    """Record a dataset in its simulator, with a tenth more episodes for validation.
+
+    The same seed gives the same file whatever the number of workers. A run that was cut off goes on where it stopped;
+    a dataset that is already there is left alone. A manifest (recipe, seed, versions, sha256) lies beside each file.
+    """
+
+    name: tyro.conf.Positional[str]
+    """Dataset to make, e.g. pointmaze-giant-stitch-v0; `compdiffuser data list` shows all."""
+    episodes: int | None = None
+    """Training episodes. Default: as many as the published dataset has."""
+    workers: int | None = None
+    """Worker processes. Default: one per core."""
+    seed: int = 0
+    """Seed of all randomness."""
+    source: Literal["regenerate", "official"] = "regenerate"
+    """`regenerate` records it here; `official` takes OGBench's own file from ~/.ogbench/data, or downloads it."""
+    engine: Literal["local", "ray"] = "local"
+    """`local` processes, or a `ray` cluster: the one that RAY_ADDRESS names, else one on this machine."""
+    out: Path | None = None
+    """File to write, ending in .npz. Default: the cache, where every command finds the dataset by name."""
+    json: bool = False
+    """Print the manifest as JSON."""
+
+    def run(self) -> int:
+        from compdiffuser.data import generate, official, storage
+
+        if self.source == "official":
+            path = official.fetch(self.name, self.out)
+        else:
+            path = generate.make(self.name, self.episodes, self.workers, self.seed, self.engine, self.out)
+        manifest = storage.manifest_of(path) or {}
+        if self.json:
+            _print_json({"path": str(path), **manifest})
+        else:
+            size = f"{manifest['episodes']:,} episodes, {manifest['states']:,} states"
+            print(f"{path}: {size}, sha256 {manifest['sha256'][:12]}…")
+        return 0
+
+
+@dataclass(frozen=True)
+class Info:
+    """Describe a dataset: episodes, lengths, the range of every field, and how it was made."""
+
+    dataset: tyro.conf.Positional[str]
+    """A known name, a file (.npz, .hdf5, .h5), or minari:ID."""
+    split: Literal["train", "val"] = "train"
+    """Training or validation episodes."""
+    json: bool = False
+    """Print everything as JSON."""
+
+    def run(self) -> int:
+        from compdiffuser.data import storage
+
+        episodes = storage.load(self.dataset, self.split)
+        path, manifest = _origin(self.dataset, self.split)
+        description = {"dataset": self.dataset, "path": path, **episodes.describe(), "manifest": manifest}
+        if self.json:
+            _print_json(description)
+        else:
+            _print_description(description)
+        return 0
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Draw a dataset on its maze: every region in its colour, or a few episodes on top of all."""
+
+    dataset: tyro.conf.Positional[str]
+    """A known name, a file (.npz, .hdf5, .h5), or minari:ID."""
+    png: Path | None = None
+    """Picture to write. Default: the dataset's name with .png, in this folder."""
+
+    def run(self) -> int:
+        from compdiffuser.data import storage
+        from compdiffuser.data.mazes import maze
+        from compdiffuser.data.regions import REGIONS
+        from compdiffuser.plotting.datasets import plot_dataset
+
+        episodes = storage.load(self.dataset)
+        record = _preset_of(self.dataset)
+        png = self.png or Path(f"{Path(self.dataset).stem.removeprefix('minari:')}.png")
+        if record is None:
+            plot_dataset(episodes, None, (0, 1), png)
+        else:
+            groups = len(REGIONS[record.maze]) if record.recipe == "regions" else 1
+            plot_dataset(episodes, maze(record.maze), record.plan_dims, png, groups, title=_title(record, episodes))
+        print(png)
+        return 0
+
+
+@dataclass(frozen=True)
+class List:
+    """List the datasets that can be made, and which of them are."""
+
+    json: bool = False
+    """Print the list as JSON."""
+
+    def run(self) -> int:
+        from rich.console import Console
+        from rich.table import Table
+
+        from compdiffuser.data import storage
+        from compdiffuser.presets import PRESETS
+
+        rows = []
+        for name, record in PRESETS.items():
+            path = storage.file_of(name)
+            found = storage.manifest_of(path) or {} if path.exists() else {}
+            rows.append(
+                {
+                    "name": name,
+                    "made": path.exists(),
+                    "path": str(path),
+                    "episodes": found.get("episodes", record.episodes),
+                    "megabytes": round(path.stat().st_size / 1e6, 1) if path.exists() else None,
+                    "source": found.get("source"),
+                    "seed": found.get("seed"),
+                }
+            )
+        if self.json:
+            _print_json(rows)
+            return 0
+        table = Table("dataset", "made", "episodes", "MB", "source", "seed", box=None, pad_edge=False)
+        for row in rows:
+            values = (row["episodes"], row["megabytes"], row["source"], row["seed"])
+            table.add_row(row["name"], "yes" if row["made"] else "no", *("" if v is None else str(v) for v in values))
+        console = Console()
+        console.print(table)
+        console.print(f"\nin {storage.home() / 'data'}", highlight=False, soft_wrap=True)
+        return 0
+
+
+def _origin(dataset: str, split: str) -> tuple[str | None, dict[str, Any] | None]:
+    """File and manifest of a dataset that is a file."""
+    from compdiffuser.data import storage
+
+    if dataset.startswith("minari:"):
+        return None, None
+    path = storage.locate(dataset, split)
+    return str(path), storage.manifest_of(path)
+
+
+def _preset_of(dataset: str) -> Preset | None:
+    """The record of a dataset: by its own name, by its manifest's, or by its file's."""
+    from compdiffuser.presets import PRESETS
+
+    path, manifest = _origin(dataset, "train")
+    names = (dataset, (manifest or {}).get("name"), Path(path).stem.removesuffix("-val") if path else None)
+    return next((PRESETS[name] for name in names if name in PRESETS), None)
+
+
+def _title(record: Preset, episodes: Episodes) -> str:
+    return f"{record.name}: {len(episodes):,} episodes, {int(episodes.lengths.sum()):,} states"
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def _print_description(description: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    length = description["episode_length"]
+    console.print(f"[bold]{description['dataset']}[/bold]", highlight=False, soft_wrap=True)
+    if description["path"]:
+        console.print(description["path"], highlight=False, soft_wrap=True)
+    console.print(
+        f"{description['episodes']:,} episodes, {description['states']:,} states; "
+        f"{length['min']} to {length['max']} states each, median {length['median']:g}\n",
+        highlight=False,
+    )
+    table = Table("field", "shape", "type", "min", "max", box=None, pad_edge=False)
+    for name, field in description["fields"].items():
+        ranges = (" ".join(f"{value:.2f}" for value in field[end]) for end in ("min", "max"))
+        table.add_row(name, str(field["shape"]).replace("[", "\\["), field["dtype"], *ranges)
+    console.print(table)
+    manifest = description["manifest"]
+    if manifest:
+        console.print()
+        for key, value in manifest.items():
+            text = value if isinstance(value, str) else json.dumps(value)
+            console.print(f"{key}: {text}", highlight=False, markup=False, soft_wrap=True)

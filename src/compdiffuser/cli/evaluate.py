@@ -1,0 +1,197 @@
+"""`compdiffuser eval`: drive the real environment along plans, and count the goals reached."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from compdiffuser.types import UserError
+
+if TYPE_CHECKING:
+    from compdiffuser.evaluation.rollout import EpisodeResult
+    from compdiffuser.planning.planner import Planner
+    from compdiffuser.presets import Preset
+
+
+@dataclass(frozen=True)
+class Eval:
+    """Success of a planner in its environment: tasks × episodes × seeds, with every failure explained."""
+
+    name: tyro.conf.Positional[str]
+    """A pretrained planner's name, or the folder of one you trained."""
+    method: Literal["compdiffuser", "dd"] = "compdiffuser"
+    """What plans: composed chunks, or one long chunk (Decision Diffuser) with a model trained for it."""
+    tasks: str = "all"
+    """Task numbers, such as 1,3, or all."""
+    episodes: int | None = None
+    """Episodes per task and seed; the benchmark's own number where not given."""
+    seeds: int = 5
+    """How many evaluation seeds: 0, 1, …"""
+    replan: bool = True
+    """Whether a lost agent gets a new plan."""
+    step_limit: Literal["paper", "ogbench"] = "paper"
+    """Whose limit of environment steps per episode."""
+    follow: Literal["progress", "time"] = "progress"
+    """Follow a plan by progress along it, or state by state as the paper does."""
+    chunks: str = "auto"
+    """Chunks per plan: a number, or auto."""
+    candidates: int | None = None
+    """Plans sampled for each problem, of which the best is followed; 64, with the paper's samplers 40."""
+    sampler: Literal["default", "parallel", "autoregressive", "autoregressive-backward", "gsc"] = "default"
+    """The default, or the paper's way in this order: 50 deterministic steps, guidance 2, chosen by overlap, fixed K."""
+    steps: int | None = None
+    """Denoising steps, where they should differ from the sampler's own."""
+    eta: float | None = None
+    """Stochasticity between 0 and 1, where it should differ."""
+    repeats: int | None = None
+    """Times each step is taken in the resampling window, where they should differ."""
+    guidance: float | None = None
+    """Guidance weight, where it should differ."""
+    workers: int | None = None
+    """Simulator processes; one per core where not given."""
+    device: str = "auto"
+    """Where the planner runs: auto, cpu, cuda."""
+    out: Path | None = None
+    """Also write the JSON object to this file."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object instead of tables."""
+    plots: Path | None = None
+    """Draw plan and executed path of each task's first episode into this folder."""
+
+    def run(self) -> int:
+        tasks, chunks = self._checked()
+        from compdiffuser.evaluation.environments import WorkerError
+        from compdiffuser.evaluation.results import provenance, summarize
+        from compdiffuser.files import write_json
+        from compdiffuser.planning.planner import Planner
+
+        planner = self._sampling(Planner.from_pretrained(self.name, device=self.device))
+        preset = planner.preset
+        if preset is None:
+            raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
+        if self.method == "dd" or (self.sampler != "default" and chunks == "auto"):
+            chunks = 1 if self.method == "dd" else preset.chunks
+        candidates = self.candidates or (64 if self.sampler == "default" else 40)
+        limit = preset.step_limit if self.step_limit == "paper" else preset.ogbench_step_limit
+        try:
+            runs, seconds = self._rollouts(planner, preset, tasks, chunks, candidates, limit)
+        except WorkerError as error:
+            print(f"compdiffuser: {error}", file=sys.stderr)
+            return 1
+        summary = summarize(
+            runs,
+            limit,
+            dataset=preset.name,
+            method=self.method,
+            sampler="dd" if self.method == "dd" else self.sampler,
+            replan=self.replan,
+            data="official" if planner.record.get("data", {}).get("source") == "official" else "regenerated",
+            settings={
+                "follow": self.follow,
+                "chunks": chunks,
+                "candidates": candidates,
+                "step_limit": self.step_limit,
+                "score": planner.config.score,
+                **asdict(planner.config.sampler),
+            },
+            planning_seconds=[round(s, 2) for s in seconds],
+            device=str(planner.device),
+            **provenance(),
+        )
+        if self.out is not None:
+            write_json(self.out, summary)
+        if self.json:
+            print(json.dumps(summary, ensure_ascii=False))
+        else:
+            show(summary)
+        return 0
+
+    def _sampling(self, planner: Planner) -> Planner:
+        """The planner with the sampler asked for. Another order than the default comes with the paper's settings."""
+        if self.sampler != "default":
+            paper = {"steps": 50, "eta": 0.0, "repeats": 1, "guidance": 2.0}
+            planner = planner.with_sampler(order=self.sampler, **paper)
+            planner.config = replace(planner.config, score="overlap")
+        given = {"steps": self.steps, "eta": self.eta, "repeats": self.repeats, "guidance": self.guidance}
+        return planner.with_sampler(**{name: value for name, value in given.items() if value is not None})
+
+    def _rollouts(
+        self,
+        planner: Planner,
+        preset: Preset,
+        tasks: list[int] | None,
+        chunks: int | Literal["auto"],
+        candidates: int,
+        limit: int,
+    ) -> tuple[list[list[EpisodeResult]], list[float]]:
+        """The episodes of every seed, and the seconds spent planning for them."""
+        from compdiffuser.evaluation.environments import EnvironmentPool
+        from compdiffuser.evaluation.rollout import evaluate
+        from compdiffuser.planning.follower import Following, PlanFollower
+
+        runs, seconds = [], []
+        with EnvironmentPool(preset, self.workers) as pool:
+            for seed in range(self.seeds):
+                options = {"n_candidates": candidates}
+                following = Following(self.follow, self.replan, chunks, seed=1000 * seed, options=options)
+                policy = PlanFollower(planner, preset, following)
+                runs.append(evaluate(policy, preset, tasks, self.episodes, seed, limit, pool=pool, progress=True))
+                seconds.append(policy.planning_seconds)
+                if self.plots is not None and seed == 0:
+                    _draw(policy, runs[0], self.plots)
+        return runs, seconds
+
+    def _checked(self) -> tuple[list[int] | None, int | Literal["auto"]]:
+        """Task numbers (None: all) and chunks; a sentence for what is neither."""
+        if self.seeds < 1:
+            raise UserError(f"an evaluation needs at least 1 seed, not {self.seeds}")
+        if self.episodes is not None and self.episodes < 1:
+            raise UserError(f"an evaluation needs at least 1 episode per task, not {self.episodes}")
+        if self.candidates is not None and self.candidates < 1:
+            raise UserError(f"a plan is chosen among at least 1 candidate, not {self.candidates}")
+        if self.chunks != "auto" and not (self.chunks.isdigit() and int(self.chunks) >= 1):
+            raise UserError(f"the number of chunks is 'auto' or at least 1, not '{self.chunks}'")
+        numbers = self.tasks.split(",")
+        if self.tasks != "all" and not all(number.strip().isdigit() for number in numbers):
+            raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")
+        tasks = None if self.tasks == "all" else [int(number) for number in numbers]
+        return tasks, "auto" if self.chunks == "auto" else int(self.chunks)
+
+
+def show(summary: Mapping[str, Any]) -> None:
+    """The summary as tables for people: success by task, failures by cause."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    title = f"{summary['dataset']}: {summary['success']:.1f} ± {summary['std']:.1f} % of goals reached"
+    table = Table("task", "success %", title=title, title_justify="left")
+    for task, percent in summary["per_task"].items():
+        table.add_row(task, f"{percent:.1f}")
+    console.print(table)
+    failed = {cause: count for cause, count in summary["failures"].items() if count}
+    if failed:
+        causes = Table("failures", "episodes")
+        for cause, count in failed.items():
+            causes.add_row(cause, str(count))
+        console.print(causes)
+    console.print(
+        f"{summary['episodes']} episodes ({len(summary['seeds'])} seeds), at most {summary['steps_limit']} steps, "
+        f"{summary['data']} data, planning {sum(summary['planning_seconds']):.1f} s"
+    )
+
+
+def _draw(policy: Any, episodes: Sequence[Any], folder: Path) -> None:
+    """Each task's first episode: its last plan, and where the agent went."""
+    for plan, episode in zip(policy.plans, episodes, strict=True):
+        if episode.episode == 0:
+            outcome = f"goal reached in {episode.steps} steps" if episode.success else f"failed: {episode.cause}"
+            plan.plot(
+                folder / f"task{episode.task}.png", executed=episode.path, title=f"task {episode.task}, {outcome}"
+            )

@@ -1,0 +1,47 @@
+"""Chunks merged into one trajectory by blending where they overlap (the paper's appendix on trajectory merging)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from compdiffuser.types import UserError
+
+
+def exponential(progress: Tensor, beta: float = 2.0) -> Tensor:
+    """Weight of the earlier chunk: from 1 to 0, falling fastest at first."""
+    return (torch.exp(-beta * progress) - math.exp(-beta)) / (1 - math.exp(-beta))
+
+
+def cosine(progress: Tensor) -> Tensor:
+    return (1 + torch.cos(math.pi * progress)) / 2
+
+
+def linear(progress: Tensor) -> Tensor:
+    return 1 - progress
+
+
+BLENDINGS: dict[str, Callable[[Tensor], Tensor]] = {"exponential": exponential, "cosine": cosine, "linear": linear}
+
+
+def merge(chunks: Tensor, overlap: int, blending: str = "exponential") -> Tensor:
+    """Chunks [..., K, H, D] to one trajectory [..., T, D] with T = K·H − (K − 1)·O."""
+    if blending not in BLENDINGS:
+        raise UserError(f"unknown blending '{blending}'; choose one of {', '.join(BLENDINGS)}")
+    count, horizon = chunks.shape[-3:-1]
+    weight = BLENDINGS[blending](torch.linspace(0, 1, overlap, device=chunks.device, dtype=chunks.dtype))[:, None]
+    pieces = [chunks[..., 0, : horizon - overlap, :]]
+    for k in range(1, count):
+        before, after = chunks[..., k - 1, horizon - overlap :, :], chunks[..., k, :overlap, :]
+        pieces += [weight * before + (1 - weight) * after, chunks[..., k, overlap : horizon - overlap, :]]
+    pieces.append(chunks[..., -1, horizon - overlap :, :])
+    return torch.cat(pieces, dim=-2)
+
+
+def split(trajectory: Tensor, count: int, horizon: int, overlap: int) -> Tensor:
+    """A trajectory [..., T, D] as its K overlapping chunks [..., K, H, D]."""
+    stride = horizon - overlap
+    return torch.stack([trajectory[..., k * stride : k * stride + horizon, :] for k in range(count)], dim=-3)

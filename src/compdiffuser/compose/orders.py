@@ -1,0 +1,80 @@
+"""Orders of denoising, as data: row m takes its step i in round offset[m] + stride·i.
+
+Autoregressive sampling updates chunk k at step i after chunk k − 1 at the same step (the paper's algorithm 2). Cell
+(i, k) needs (i, k − 1), (i − 1, k) and (i − 1, k + 1), so all cells with equal 2·i + k are independent: the *wavefront*
+gives the sequential result in 2N + K − 2 rounds instead of N·K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from compdiffuser.compose.chains import Chains
+from compdiffuser.types import UserError
+
+
+@dataclass(frozen=True)
+class Order:
+    """When each row takes its steps, and how neighbours are coupled."""
+
+    offset: Tensor
+    """[M]"""
+    stride: int
+    average: bool = False
+    """Average overlaps at every step instead of telling chunks about their neighbours (GSC)."""
+
+    def rounds(self, steps: int) -> list[tuple[Tensor, Tensor]]:
+        """For each round the rows that move and the step each takes; rounds without rows are left out."""
+        offset = self.offset.cpu()
+        device = self.offset.device
+        moving = []
+        for index in range(int(offset.max()) + self.stride * (steps - 1) + 1):
+            since = index - offset
+            rows = ((since >= 0) & (since % self.stride == 0) & (since // self.stride < steps)).nonzero()[:, 0]
+            if len(rows):
+                moving.append((rows.to(device), (since[rows] // self.stride).to(device)))
+        return moving
+
+
+def parallel(chains: Chains) -> Order:
+    """Every chunk at once, told about its neighbours as they were."""
+    return Order(chains.position * 0, 1)
+
+
+def autoregressive(chains: Chains) -> Order:
+    """Start to goal, as a wavefront."""
+    return Order(chains.position, 2)
+
+
+def autoregressive_backward(chains: Chains) -> Order:
+    """Goal to start, as a wavefront."""
+    last = chains.lengths.to(chains.chain.device)[chains.chain] - 1
+    return Order(last - chains.position, 2)
+
+
+def sequential(chains: Chains) -> Order:
+    """Start to goal, one chunk at a time: what the wavefront must equal."""
+    return Order(chains.position, max(int(chains.lengths.max()), 2))
+
+
+def gsc(chains: Chains) -> Order:
+    """Generative Skill Chaining (Mishra et al. 2023): every chunk at once, overlaps averaged."""
+    return Order(chains.position * 0, 1, average=True)
+
+
+ORDERS: dict[str, Callable[[Chains], Order]] = {
+    "parallel": parallel,
+    "autoregressive": autoregressive,
+    "autoregressive-backward": autoregressive_backward,
+    "sequential": sequential,
+    "gsc": gsc,
+}
+
+
+def order(name: str) -> Callable[[Chains], Order]:
+    if name not in ORDERS:
+        raise UserError(f"unknown order '{name}'; choose one of {', '.join(ORDERS)}")
+    return ORDERS[name]

@@ -1,0 +1,83 @@
+"""The path of one chunk from noise to data, as three numbers per step.
+
+A step estimates x₀ and moves to x₀ + keep·(x − x₀) + noise·z, which lies at the next step's level. Deterministic DDIM,
+stochasticity η and resampling (denoise, add noise back, repeat) differ only in these numbers, so one loop runs them all
+and every order supports them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from compdiffuser.types import UserError
+
+
+@dataclass(frozen=True)
+class SamplerConfig:
+    """How a plan is denoised."""
+
+    steps: int = 40
+    """N, noise levels walked down."""
+    eta: float = 1.0
+    """Stochasticity: 0 is DDIM, 1 is ancestral sampling."""
+    repeats: int = 8
+    """R, times each step inside the resampling window is taken."""
+    window: tuple[float, float] = (0.5, 20.0)
+    """Noise levels σ between which steps are repeated."""
+    guidance: float = 1.0
+    """Classifier-free guidance weight; 1 asks the conditioned denoiser only."""
+    order: str = "parallel"
+    """A key of `compose.ORDERS`."""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise UserError(f"steps must be at least 1, not {self.steps}")
+        if self.repeats < 1:
+            raise UserError(f"repeats must be at least 1, not {self.repeats}")
+        if not 0 <= self.eta <= 1:
+            raise UserError(f"eta must lie between 0 and 1, not {self.eta}")
+        if self.window[0] > self.window[1]:
+            raise UserError(f"the resampling window {self.window} must be given as low, high")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """S steps; a row at step s has level `sigma[s]`, and `sigma[S]` is 0. Tensors are float32 on one device."""
+
+    sigma: Tensor
+    """[S + 1]"""
+    keep: Tensor
+    """Share of the estimated noise kept. [S]"""
+    noise: Tensor
+    """Standard deviation of fresh noise. [S]"""
+
+    def __len__(self) -> int:
+        return len(self.keep)
+
+    @classmethod
+    def build(cls, levels: Callable[[int], Tensor], config: SamplerConfig, device: torch.device | str) -> Schedule:
+        """Walk `levels(N)` down, repeating each step whose level lies in the window R times."""
+        ladder = levels(config.steps).double()
+        low, high = config.window
+        before, after, arrival = [], [], []
+        for sigma, lower in zip(ladder[:-1].tolist(), ladder[1:].tolist(), strict=True):
+            times = config.repeats if low <= sigma <= high else 1
+            before += [sigma] * times
+            after += [lower] * times
+            arrival += [sigma] * (times - 1) + [lower]
+        start, end, arrive = (torch.tensor(column, dtype=torch.float64) for column in (before, after, arrival))
+        fresh = config.eta * end * (1 - (end / start) ** 2).clamp(min=0).sqrt()
+        keep = (end**2 - fresh**2).clamp(min=0).sqrt() / start
+        # Climbing back up to the level where the step is taken again adds the variance in between.
+        noise = (fresh**2 + (arrive**2 - end**2).clamp(min=0)).sqrt()
+        sigma = torch.cat([start, start.new_zeros(1)])
+        return cls(*(column.float().to(device) for column in (sigma, keep, noise)))
+
+    def truncated(self, sigma: float) -> Schedule:
+        """Only the steps from the first level not above `sigma` on, for refining a noised plan."""
+        begin = int((self.sigma[:-1] <= sigma).int().argmax())
+        return Schedule(self.sigma[begin:], self.keep[begin:], self.noise[begin:])

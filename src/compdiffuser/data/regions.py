@@ -1,0 +1,133 @@
+"""The recipe of Ghugare et al. for gymnasium-robotics' point mazes: every episode stays inside one region of the maze.
+
+Regions take turns. A waypoint controller drives the point from one cell of the region to another through the region's
+own cells, with Gaussian noise on the action; the episode ends where the environment says that the goal is reached. Only
+the cells that regions share allow a path from one to the next, which is what a planner has to find out.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from compdiffuser.data.mazes import NEIGHBOURS, Cell, Maze, maze
+from compdiffuser.data.recording import Recording, open_simulator
+from compdiffuser.presets import Preset
+from compdiffuser.types import Array
+
+NOISE = 0.5
+PROPORTIONAL, DERIVATIVE = 10.0, -1.0
+THRESHOLD = 0.1
+"""Metres from a waypoint at which the next one becomes the target."""
+ATTEMPTS = 100
+"""Draws of one episode before giving up; an episode that leaves its region or never arrives is drawn again."""
+
+
+def _cells(text: str) -> tuple[Cell, ...]:
+    return tuple((int(pair.split(",")[0]), int(pair.split(",")[1])) for pair in text.split())
+
+
+REGIONS: dict[str, tuple[tuple[Cell, ...], ...]] = {
+    "robotics-umaze": (
+        _cells("1,1 1,2 1,3"),
+        _cells("3,1 3,2 3,3"),
+        _cells("1,3 2,3"),
+        _cells("3,3 2,3"),
+    ),
+    "robotics-medium": (
+        _cells("6,5 6,6 5,6 4,6"),
+        _cells("4,1 4,2 5,1 6,1 6,2 6,3 5,3"),
+        _cells("1,5 1,6 2,4 2,5 2,6"),
+        _cells("1,1 1,2 2,1 2,2"),
+        _cells("5,3 5,4 4,2 4,4 4,5 4,6 3,2 3,3 3,4 2,2 2,4"),
+    ),
+    "robotics-large": (
+        _cells("1,1 1,2 1,3 1,4 2,1 2,4 3,1 3,2 3,3 3,4 4,1 5,1 5,2 6,2 7,1 7,2"),
+        _cells("3,4 3,5 1,6 2,6 3,6 4,6 5,6 6,6 7,6 7,5 7,4 6,4 5,4"),
+        _cells("1,6 1,7 1,8 1,9 1,10 2,10 3,10 3,9 3,8 2,8 4,10 5,10 5,9 5,8 5,7 5,6 6,8 7,8 7,9 7,10"),
+    ),
+}
+
+GOALS_ONLY: dict[str, tuple[Cell, ...]] = {"robotics-large": ((1, 6), (5, 6))}
+"""Cells of the last region in which no episode starts."""
+
+
+class Regions:
+    """Drives within one region per episode; episode e belongs to region e modulo their number."""
+
+    def __init__(self, preset: Preset, policy: None = None) -> None:
+        self.preset = preset
+        self.maze = maze(preset.maze)
+        self.regions = REGIONS[preset.maze]
+
+    def parameters(self) -> dict[str, Any]:
+        return {"regions": len(self.regions), "noise": NOISE, "steps": self.preset.episode_steps}
+
+    @cached_property
+    def simulator(self) -> Any:
+        """Opened where it is used: in the worker process, once."""
+        return open_simulator(self.preset.environment, continuing_task=False)
+
+    def region(self, episode: int) -> tuple[Cell, ...]:
+        """The cells to which an episode is confined."""
+        return self.regions[episode % len(self.regions)]
+
+    def record(self, episode: int, rng: np.random.Generator) -> Recording:
+        region = self.region(episode)
+        avoided = GOALS_ONLY.get(self.preset.maze, ()) if region is self.regions[-1] else ()
+        starts = [cell for cell in region if cell not in avoided]
+        for _ in range(ATTEMPTS):
+            start = starts[rng.integers(len(starts))]
+            others = [cell for cell in region if cell != start]
+            goal = others[rng.integers(len(others))]
+            recording = self._drive(start, goal, frozenset(region), rng)
+            if recording is not None:
+                return recording
+        raise RuntimeError(f"no episode of {self.preset.name} stayed inside region {region} in {ATTEMPTS} attempts")
+
+    def _drive(self, start: Cell, goal: Cell, region: frozenset[Cell], rng: np.random.Generator) -> Recording | None:
+        """One drive from cell to cell, or nothing where it left the region or did not arrive in time."""
+        env = self.simulator
+        options = {"reset_cell": np.array(start), "goal_cell": np.array(goal)}
+        state, _ = env.reset(seed=int(rng.integers(2**31)), options=options)
+        waypoints = self._waypoints(start, goal, region, env.goal, rng)
+        recording, arrived = Recording(), False
+        while len(recording) < self.preset.episode_steps:
+            observation = state["observation"]
+            if len(waypoints) > 1 and np.hypot(*(waypoints[0] - observation[:2])) <= THRESHOLD:
+                waypoints.pop(0)
+            action = _control(observation, waypoints[0], rng)
+            recording.add(observation, action, env.data.qpos, env.data.qvel)
+            if arrived:
+                return recording if self._inside(recording, region) else None
+            state, _, arrived, _, _ = env.step(action)
+        return None
+
+    def _waypoints(self, start: Cell, goal: Cell, region: frozenset[Cell], target: Array, rng: Any) -> list[Array]:
+        """Points [2] to pass: centres of the cells on the way, all but the first moved a little, then the target."""
+        middle = [self.maze.center(cell) for cell in path(self.maze, start, goal, region)[1:-1]]
+        moved = [center - rng.uniform(size=2) * 0.2 for center in middle[1:]]
+        return [*middle[:1], *moved, target]
+
+    def _inside(self, recording: Recording, region: frozenset[Cell]) -> bool:
+        visited = self.maze.cells(recording.arrays()["observations"][:, :2])
+        return all((int(i), int(j)) in region for i, j in np.unique(visited, axis=0))
+
+
+def path(maze: Maze, start: Cell, goal: Cell, within: frozenset[Cell]) -> list[Cell]:
+    """A shortest way from start to goal through the given cells, both ends included."""
+    steps = maze.distances(goal, within)
+    cells = [start]
+    while cells[-1] != goal:
+        i, j = cells[-1]
+        near = [(i + di, j + dj) for di, dj in NEIGHBOURS]
+        cells.append(next(cell for cell in near if steps[cell] == steps[i, j] - 1))
+    return cells
+
+
+def _control(observation: Array, waypoint: Array, rng: np.random.Generator) -> Array:
+    """Force [2] towards the waypoint, damped by the velocity, with noise; clipped before and after the noise."""
+    force = PROPORTIONAL * (waypoint - observation[:2]) + DERIVATIVE * observation[2:]
+    return np.clip(np.clip(force, -1.0, 1.0) + rng.normal(0.0, NOISE, 2), -1.0, 1.0)

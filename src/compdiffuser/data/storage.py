@@ -1,0 +1,171 @@
+"""Datasets on disk: `.npz` files with OGBench's fields, a JSON manifest beside each, one folder for the known ones.
+
+A file appears whole or not at all, the same arrays give the same bytes, and reading never runs code from a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import platformdirs
+
+from compdiffuser.files import replacing, sha256, write_json
+from compdiffuser.presets import PRESETS, preset
+from compdiffuser.types import Array, Episodes, UserError
+
+REQUIRED = ("observations", "actions", "terminals")
+OPTIONAL = ("qpos", "qvel")
+SUFFIXES = (".npz", ".hdf5", ".h5")
+
+
+def home() -> Path:
+    """The folder of made datasets: $COMPDIFFUSER_HOME, else the platform's cache folder."""
+    return Path(os.environ.get("COMPDIFFUSER_HOME") or platformdirs.user_cache_dir("compdiffuser")).expanduser()
+
+
+def file_of(name: str, split: str = "train") -> Path:
+    """Where a known dataset lies once it is made; OGBench's names: `NAME.npz` and `NAME-val.npz`."""
+    return home() / "data" / f"{preset(name).name}{'-val' if split == 'val' else ''}.npz"
+
+
+def validation_of(path: Path) -> Path:
+    """The validation file that belongs to a training file."""
+    return path.with_name(f"{path.stem}-val.npz")
+
+
+def manifest_of(path: Path) -> dict[str, Any] | None:
+    """What the manifest beside a dataset says, or None where there is none."""
+    beside = path.with_suffix(".json")
+    try:
+        values = json.loads(beside.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UserError(f"the manifest {beside} cannot be read: {error}") from error
+    return values if isinstance(values, dict) else None
+
+
+def locate(name_or_path: str | os.PathLike[str], split: str = "train") -> Path:
+    """The file of a known name or a path; a sentence where there is none."""
+    text = os.fspath(name_or_path)
+    if text in PRESETS:
+        path = file_of(text, split)
+        if not path.exists():
+            raise UserError(f"dataset '{text}' is not made yet; make it with: compdiffuser data make {text}")
+        return path
+    path = Path(text).expanduser()
+    if path.suffix not in SUFFIXES and os.sep not in text and not path.exists():
+        preset(text)  # raises, with the nearest name
+    if path.is_dir() or path.suffix not in SUFFIXES:
+        raise UserError(f"{text} is not a dataset: expected a file ending in {', '.join(SUFFIXES)}")
+    path = validation_of(path) if split == "val" else path
+    if not path.exists():
+        raise UserError(f"there is no file {path}")
+    return path
+
+
+def load(name_or_path: str | os.PathLike[str], split: str = "train") -> Episodes:
+    """A made dataset by name, an `.npz` or HDF5 file by path, or a Minari dataset as `minari:ID`.
+
+    Checked as it is read: fields, lengths, finite values, and the checksum where a manifest lies beside the file.
+    """
+    if os.fspath(name_or_path).startswith("minari:"):
+        from compdiffuser.data.minari_io import from_minari
+
+        return from_minari(os.fspath(name_or_path).removeprefix("minari:"))
+    path = locate(name_or_path, split)
+    _verify(path)
+    return _episodes(path, _read(path))
+
+
+def save(episodes: Episodes, path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Write the dataset and its manifest, each atomically; returns the manifest with its checksum."""
+    fields = {name: getattr(episodes, name) for name in (*REQUIRED, *OPTIONAL)}
+    return place(npz_bytes({name: array for name, array in fields.items() if array is not None}), path, manifest)
+
+
+def place(content: bytes, path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Write a dataset's bytes and its manifest.
+
+    The old manifest goes first: a run that dies in between leaves a good file without one, never a wrong checksum.
+    """
+    complete = {**manifest, "sha256": hashlib.sha256(content).hexdigest()}
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+        path.with_suffix(".json").unlink(missing_ok=True)
+    write_json(path.with_suffix(".json"), complete)
+    return complete
+
+
+def npz_bytes(arrays: dict[str, Array]) -> bytes:
+    """An uncompressed `.npz` whose bytes depend on nothing but the arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            with archive.open(member, "w", force_zip64=True) as stream:
+                dtype = np.bool_ if array.dtype == np.bool_ else np.float32
+                np.lib.format.write_array(stream, np.ascontiguousarray(array, dtype), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _verify(path: Path) -> None:
+    expected = (manifest_of(path) or {}).get("sha256")
+    if expected is None:
+        return
+    try:
+        found = sha256(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from error
+    if found != expected:
+        raise UserError(
+            f"{path} is not the file its manifest describes: checksum {found[:12]}… instead of "
+            f"{str(expected)[:12]}…; make it again or remove {path.with_suffix('.json').name}"
+        )
+
+
+def _read(path: Path) -> dict[str, Array]:
+    """The fields of a file that this library knows. Never unpickles."""
+    wanted = (*REQUIRED, "timeouts", *OPTIONAL)
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                return {name: archive[name] for name in wanted if name in archive.files}
+        import h5py
+
+        with h5py.File(path, "r") as file:
+            return {name: np.asarray(file[name]) for name in wanted if name in file}
+    except Exception as error:  # a damaged file raises anything: zip, zlib, OS, key and value errors
+        raise UserError(f"{path} cannot be read as a dataset: {str(error) or type(error).__name__}") from error
+
+
+def _episodes(path: Path, fields: dict[str, Array]) -> Episodes:
+    for name in REQUIRED:
+        if name not in fields:
+            raise UserError(f"{path}: field '{name}' is missing; it has: {', '.join(fields) or 'none of the fields'}")
+    for name, array in fields.items():
+        flat = name in ("terminals", "timeouts")
+        if array.dtype.kind not in "biuf":
+            raise UserError(f"{path}: field '{name}' holds {array.dtype} values, expected numbers")
+        if array.ndim != (1 if flat else 2):
+            expected = "[S]" if flat else "[S, dimensions]"
+            raise UserError(f"{path}: field '{name}' has shape {list(array.shape)}, expected {expected}")
+        if len(array) and not np.isfinite(array).all():
+            where = np.argwhere(~np.isfinite(array))[0]
+            raise UserError(f"{path}: field '{name}' holds {array[tuple(where)]} in row {where[0]}")
+    terminals = fields["terminals"].astype(bool)
+    timeouts = fields.get("timeouts", terminals)  # D4RL's files end an episode with either
+    if len(timeouts) == len(terminals):
+        terminals = terminals | timeouts.astype(bool)
+    values = {name: array.astype(np.float32, copy=False) for name, array in fields.items() if array.ndim == 2}
+    try:
+        return Episodes.from_terminals(values.pop("observations"), values.pop("actions"), terminals, **values)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error

@@ -1,0 +1,55 @@
+"""What a chunk is told about its surroundings while it is denoised: one contract for every denoiser.
+
+Each side of a chunk is a neighbour's overlapping noisy states, a clean end state, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions of M rows; what a mask [M] (0 or 1) leaves out has no influence."""
+
+    left: Tensor
+    """The left neighbour's last O states, as noisy as `left_sigma`. [M, O, D]"""
+    left_sigma: Tensor
+    """[M]"""
+    right: Tensor
+    """The right neighbour's first O states, as noisy as `right_sigma`. [M, O, D]"""
+    right_sigma: Tensor
+    """[M]"""
+    start: Tensor
+    """Clean first state. [M, D]"""
+    goal: Tensor
+    """Clean last state. [M, D]"""
+    has_left: Tensor
+    has_right: Tensor
+    has_start: Tensor
+    has_goal: Tensor
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Conditions:
+        """The same function applied to every tensor."""
+        return Conditions(**{field.name: function(getattr(self, field.name)) for field in fields(self)})
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    def dropped(self) -> Conditions:
+        """The same rows told nothing, for classifier-free guidance."""
+        nothing = torch.zeros_like(self.has_left)
+        return replace(self, has_left=nothing, has_right=nothing, has_start=nothing, has_goal=nothing)
+
+    @staticmethod
+    def cat(parts: list[Conditions]) -> Conditions:
+        columns = zip(*(part.tensors() for part in parts), strict=True)
+        return Conditions(*(torch.cat(column) for column in columns))
+
+
+Denoise = Callable[[Tensor, Tensor, Conditions], Tensor]
+"""`denoise(x [M, H, D], sigma [M], conditions) -> x₀ [M, H, D]`"""

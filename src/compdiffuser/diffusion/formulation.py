@@ -1,0 +1,66 @@
+"""A formulation says how a network becomes a denoiser and what training minimizes; the paper's is one of two presets.
+
+x₀ ≈ c_skip·x + c_out·F(c_in·x, c_noise), with the loss weighted by λ(σ): Karras et al. 2022, table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor
+
+from compdiffuser.diffusion.levels import CosineUniform, LogNormal, cosine_levels, karras_levels
+from compdiffuser.types import UserError
+
+SIGMA_DATA = 0.5
+
+
+class Scaling(NamedTuple):
+    """Factors of one noise level, each shaped like σ."""
+
+    skip: Tensor
+    out: Tensor
+    in_: Tensor
+
+
+def edm_scaling(sigma: Tensor) -> Scaling:
+    """Input and target of unit variance at every σ."""
+    total = (sigma**2 + SIGMA_DATA**2).sqrt()
+    return Scaling(SIGMA_DATA**2 / total**2, sigma * SIGMA_DATA / total, 1 / total)
+
+
+def clean_scaling(sigma: Tensor) -> Scaling:
+    """The network predicts x₀ itself from the variance-preserving sample x/√(1 + σ²), as the paper's does."""
+    return Scaling(sigma * 0, sigma * 0 + 1, 1 / (1 + sigma**2).sqrt())
+
+
+def edm_weight(sigma: Tensor) -> Tensor:
+    return (sigma**2 + SIGMA_DATA**2) / (sigma * SIGMA_DATA) ** 2
+
+
+def plain_weight(sigma: Tensor) -> Tensor:
+    return sigma * 0 + 1
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """Preconditioning, loss weight, training levels and sampling levels that belong together."""
+
+    scaling: Callable[[Tensor], Scaling]
+    weight: Callable[[Tensor], Tensor]
+    training_levels: Callable[[Tensor], Tensor]
+    sampling_levels: Callable[[int], Tensor]
+
+
+FORMULATIONS: dict[str, Formulation] = {
+    "default": Formulation(edm_scaling, edm_weight, LogNormal(), karras_levels),
+    "paper": Formulation(clean_scaling, plain_weight, CosineUniform(), cosine_levels),
+}
+
+
+def formulation(name: str) -> Formulation:
+    if name not in FORMULATIONS:
+        raise UserError(f"unknown preset '{name}'; choose one of {', '.join(FORMULATIONS)}")
+    return FORMULATIONS[name]

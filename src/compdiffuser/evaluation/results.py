@@ -1,0 +1,91 @@
+"""From episodes to one JSON object: success over seeds, failures by cause, and everything needed to run it again."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compdiffuser.evaluation.rollout import CAUSES, EpisodeResult
+from compdiffuser.types import UserError
+
+_PACKAGES = ("compdiffuser", "torch", "numpy", "mujoco", "ogbench", "gymnasium", "gymnasium-robotics")
+
+
+def summarize(runs: Sequence[Sequence[EpisodeResult]], steps_limit: int, **identity: Any) -> dict[str, Any]:
+    """One object for the runs of all seeds; `identity` says what was run: dataset, method, settings, data, …
+
+    `success` is the mean over seeds of the percentage of episodes that reach their goal, `std` its standard deviation.
+    """
+    if not runs or not all(runs):
+        raise UserError("there are no episodes to summarize")
+    everything = [episode for run in runs for episode in run]
+    causes = Counter(episode.cause for episode in everything if not episode.success)
+    by_seed = [_percent(run) for run in runs]
+    tasks = sorted({episode.task for episode in everything})
+    steps = [episode.steps for episode in everything if episode.success]
+    return {
+        **identity,
+        "success": round(float(np.mean(by_seed)), 2),
+        "std": round(float(np.std(by_seed)), 2),
+        "success_by_seed": by_seed,
+        "per_task": {str(task): _percent([e for e in everything if e.task == task]) for task in tasks},
+        "failures": {cause: causes[cause] for cause in CAUSES},
+        "failed_episodes": [_explained(episode) for episode in everything if not episode.success],
+        "replans_per_episode": round(float(np.mean([_replans(episode) for episode in everything])), 3),
+        "steps_mean": round(float(np.mean(steps)), 1) if steps else None,
+        "steps_limit": steps_limit,
+        "seeds": [run[0].seed for run in runs],
+        "tasks": tasks,
+        "episodes": len(everything),
+        "episodes_per_task": len(runs[0]) // len(tasks),
+    }
+
+
+def provenance() -> dict[str, Any]:
+    """The command line, the machine and the versions that made a result."""
+    return {
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "python": platform.python_version(),
+        "versions": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
+        "cpus": os.cpu_count(),
+    }
+
+
+def _percent(episodes: Sequence[EpisodeResult]) -> float:
+    return round(100.0 * float(np.mean([episode.success for episode in episodes])), 2)
+
+
+def _replans(episode: EpisodeResult) -> int:
+    return sum(getattr(decision, "planned", False) for decision in episode.decisions[1:])
+
+
+def _explained(episode: EpisodeResult) -> dict[str, Any]:
+    """What is kept of a failed episode: enough to see why, and to run it again."""
+    return {
+        "seed": episode.seed,
+        "task": episode.task,
+        "episode": episode.episode,
+        "cause": episode.cause,
+        "steps": episode.steps,
+        "ended_at": [round(float(x), 2) for x in episode.path[-1]],
+        "decisions": [
+            dataclasses.asdict(decision) if dataclasses.is_dataclass(decision) else str(decision)  # type: ignore[arg-type]
+            for decision in episode.decisions
+        ],
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

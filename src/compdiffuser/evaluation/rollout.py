@@ -1,0 +1,151 @@
+"""Run a policy through numbered tasks, all episodes of a seed side by side, and say of each how it ended.
+
+Only `Policy.reset` and `Policy.act` are needed; a policy that also keeps `decisions` gets its failures explained.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from compdiffuser.evaluation.environments import EnvironmentPool
+from compdiffuser.presets import Preset
+from compdiffuser.types import Array, Policy, UserError
+
+UNSTABLE = "unstable simulation"
+INFEASIBLE = "infeasible plan"
+LOST = "controller lost"
+TIME_OUT = "time out"
+CAUSES = (INFEASIBLE, LOST, TIME_OUT, UNSTABLE)
+"""Why an episode can fail; every failure has exactly one cause."""
+
+_KEPT_STATES = 200
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """How one episode went."""
+
+    task: int
+    episode: int
+    seed: int
+    success: bool
+    steps: int
+    cause: str | None
+    """Why it failed, one of `CAUSES`; None where it succeeded."""
+    path: Array
+    """[n, 2], where the agent went, thinned to a few hundred states."""
+    decisions: tuple[Any, ...] = ()
+    """What the policy decided on the way, where it tells."""
+
+
+def episode_seed(seed: int, task: int, episode: int) -> int:
+    """The environment's seed: the same for every policy, other for every task, episode and evaluation seed."""
+    return int(np.random.SeedSequence([seed, task, episode]).generate_state(1)[0])
+
+
+def evaluate(
+    policy: Policy,
+    preset: Preset,
+    tasks: Sequence[int] | None = None,
+    episodes: int | None = None,
+    seed: int = 0,
+    step_limit: int | None = None,
+    workers: int | None = None,
+    pool: EnvironmentPool | None = None,
+    progress: bool = False,
+) -> list[EpisodeResult]:
+    """Run `episodes` episodes of each task (numbered from 1; all where None) with one evaluation seed.
+
+    `pool` reuses the environments of an earlier call; otherwise `workers` processes are started for this one.
+    """
+    episodes = preset.task_episodes if episodes is None else episodes
+    step_limit = preset.step_limit if step_limit is None else step_limit
+    if episodes < 1:
+        raise UserError(f"an evaluation needs at least 1 episode per task, not {episodes}")
+    if step_limit < 1:
+        raise UserError(f"an episode needs at least 1 step, not {step_limit}")
+    with nullcontext(pool) if pool is not None else EnvironmentPool(preset, workers) as environments:
+        chosen = tuple(tasks) if tasks is not None else tuple(range(1, environments.n_tasks + 1))
+        runs = [(task, episode) for task in chosen for episode in range(episodes)]
+        if not runs:
+            raise UserError("an evaluation needs at least one task, none was given")
+        seeds = [episode_seed(seed, task, episode) for task, episode in runs]
+        observations, goals = environments.reset([task for task, _ in runs], seeds)
+        policy.reset(observations, goals)
+        ended = _run(policy, environments, observations, step_limit, progress, f"seed {seed}")
+    decisions = getattr(policy, "decisions", None) or [()] * len(runs)
+    return [
+        EpisodeResult(
+            task,
+            episode,
+            seed,
+            success=bool(ended.success[e]),
+            steps=int(ended.steps[e]),
+            cause=_cause(bool(ended.success[e]), bool(ended.unstable[e]), decisions[e]),
+            path=ended.paths[: ended.steps[e] + 1, e][:: max(1, int(ended.steps[e]) // _KEPT_STATES)],
+            decisions=tuple(decisions[e]),
+        )
+        for e, (task, episode) in enumerate(runs)
+    ]
+
+
+@dataclass(frozen=True)
+class _Ended:
+    success: Array
+    unstable: Array
+    steps: Array
+    paths: Array
+    """[steps + 1, E, 2]"""
+
+
+def _run(
+    policy: Policy, pool: EnvironmentPool, observations: Array, step_limit: int, progress: bool, label: str
+) -> _Ended:
+    """Step all episodes until each has reached its goal, blown up, or used its steps."""
+    active = np.ones(len(observations), bool)
+    success, unstable, steps = np.zeros_like(active), np.zeros_like(active), np.zeros(len(active), int)
+    paths = [observations[:, :2].copy()]
+    with _bar(progress) as bar:
+        line = bar.add_task(label, total=step_limit, reached=0, episodes=len(active))
+        while active.any() and steps.max() < step_limit:
+            step = pool.step(np.asarray(policy.act(observations, active)), active)
+            observations = step.observations
+            steps += active
+            success |= step.success & active & ~step.unstable
+            unstable |= step.unstable & active
+            active &= ~(success | unstable)
+            paths.append(observations[:, :2].copy())
+            bar.update(line, advance=1, reached=int(success.sum()))
+    return _Ended(success, unstable, steps, np.stack(paths))
+
+
+def _bar(shown: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("steps, {task.fields[reached]} of {task.fields[episodes]} episodes at their goal"),
+        TimeElapsedColumn(),
+        console=Console(file=sys.stderr),
+        disable=not shown,
+    )
+
+
+def _cause(success: bool, unstable: bool, decisions: Sequence[Any]) -> str | None:
+    """The first thing that explains the failure: the simulation, the plan that was followed last, the controller."""
+    if success:
+        return None
+    if unstable:
+        return UNSTABLE
+    last = decisions[-1] if decisions else None
+    if getattr(last, "fault", None):
+        return INFEASIBLE
+    return TIME_OUT if last is None or last.planned else LOST

@@ -1,0 +1,54 @@
+"""Files that are either whole or not there: written beside the target, flushed to disk, then renamed over it."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from compdiffuser.types import UserError
+
+REASONS = {errno.ENOSPC: "no space is left on the device", errno.EACCES: "permission denied", errno.EROFS: "read-only"}
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary path to write to; it becomes `path` when the block ends well, and vanishes when it does not."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        reason = REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise UserError(f"cannot write '{path}': {reason}") from error
+    finally:
+        temporary.unlink(missing_ok=True) if os.access(path.parent, os.W_OK) else None
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """The parsed file, or a sentence that names it."""
+    try:
+        return json.loads(Path(path).read_text())
+    except FileNotFoundError:
+        raise UserError(f"'{path}' does not exist") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"'{path}' is not readable JSON: {error}") from None
+
+
+def sha256(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,82 @@
+"""A denoiser ready to sample: evaluation mode, batches cut to size, and on a GPU one CUDA graph per batch size.
+
+A sampling call asks for the same few batch sizes again and again. Sizes are rounded up to one of four per power of two,
+so that a handful of graphs serves every chain length and number of candidates.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from compdiffuser.diffusion.conditions import Conditions
+from compdiffuser.models.denoiser import Denoiser
+
+CPU_ROWS = 256
+GPU_ROWS = 16_384
+
+
+class Runner:
+    """Same contract as the denoiser it runs."""
+
+    def __init__(self, denoiser: Denoiser, device: torch.device) -> None:
+        self.denoiser = denoiser.to(device).eval().requires_grad_(False)
+        self.device = device
+        self.most_rows = GPU_ROWS if device.type == "cuda" else CPU_ROWS
+        self.graphs: dict[int, Captured] = {}
+
+    @torch.no_grad()
+    def __call__(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
+        """x [M, H, D], sigma [M] -> x₀ [M, H, D]"""
+        if len(x) <= self.most_rows:
+            return self._run(x, sigma, conditions)
+        pieces = []
+        for begin in range(0, len(x), self.most_rows):
+            rows = slice(begin, begin + self.most_rows)
+            pieces.append(self._run(x[rows], sigma[rows], conditions.map(lambda tensor, rows=rows: tensor[rows])))
+        return torch.cat(pieces)
+
+    def _run(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
+        if self.device.type != "cuda":
+            return self.denoiser(x, sigma, conditions)
+        size = rounded(len(x))
+        if size not in self.graphs:
+            self.graphs[size] = Captured(self.denoiser, size, x, sigma, conditions)
+        return self.graphs[size](x, sigma, conditions)
+
+
+class Captured:
+    """The denoiser at one batch size, as a CUDA graph over buffers of its own."""
+
+    def __init__(self, denoiser: Denoiser, size: int, x: Tensor, sigma: Tensor, conditions: Conditions) -> None:
+        def buffer(tensor: Tensor) -> Tensor:
+            return tensor.new_zeros(size, *tensor.shape[1:])
+
+        self.x, self.sigma, self.conditions = buffer(x), buffer(sigma), conditions.map(buffer)
+        self.inputs = (self.x, self.sigma, *self.conditions.tensors())
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self._forward(denoiser)
+        torch.cuda.current_stream().wait_stream(stream)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.out = self._forward(denoiser)
+
+    def _forward(self, denoiser: Denoiser) -> Tensor:
+        with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
+            return denoiser(self.x, self.sigma, self.conditions)
+
+    def __call__(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
+        rows = len(x)
+        torch._foreach_copy_([own[:rows] for own in self.inputs], [x, sigma, *conditions.tensors()])
+        self.graph.replay()
+        return self.out[:rows].clone()
+
+
+def rounded(rows: int) -> int:
+    """The next of four sizes per power of two, at least 16."""
+    step = max(2 ** (math.ceil(math.log2(max(rows, 16))) - 3), 4)
+    return math.ceil(max(rows, 16) / step) * step

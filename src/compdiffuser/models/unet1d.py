@@ -1,0 +1,67 @@
+"""The paper's denoiser for x-y plans: the conditional temporal U-Net of Decision Diffuser (Ajay et al. 2022).
+
+Residual blocks of two 5-wide convolutions over time, each shifted and scaled by the row's features; every level halves
+the length and doubles the channels. The paper's sizes are width 128 and depth 4.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+
+class UNet1d(nn.Module):
+    """inputs [M, H, C], features [M, F] -> [M, H, D]"""
+
+    def __init__(self, channels: int, dim: int, features: int, width: int, depth: int) -> None:
+        super().__init__()
+        sizes = [width * 2**level for level in range(depth)]
+        self.condition = nn.Sequential(nn.Linear(features, 4 * width), nn.SiLU(), nn.Linear(4 * width, width), nn.SiLU())
+        self.first = nn.Conv1d(channels, width, 5, padding=2)
+        self.down = nn.ModuleList()
+        for size, wider in pairwise([width, *sizes]):
+            self.down.append(nn.ModuleList([Residual(size, wider, width), Residual(wider, wider, width)]))
+        self.shrink = nn.ModuleList(nn.Conv1d(size, size, 3, stride=2, padding=1) for size in sizes[:-1])
+        self.middle = nn.ModuleList([Residual(sizes[-1], sizes[-1], width) for _ in range(2)])
+        self.up = nn.ModuleList()
+        for size, wider in zip(reversed(sizes[:-1]), reversed(sizes[1:]), strict=True):
+            self.up.append(nn.ModuleList([Residual(wider + size, size, width), Residual(size, size, width)]))
+        self.grow = nn.ModuleList(nn.ConvTranspose1d(size, size, 4, stride=2, padding=1) for size in reversed(sizes[1:]))
+        self.out = nn.Conv1d(width, dim, 1)
+
+    def forward(self, inputs: Tensor, features: Tensor) -> Tensor:
+        condition = self.condition(features)
+        x = self.first(inputs.transpose(1, 2))
+        skips = []
+        for level, blocks in enumerate(self.down):
+            x = through(blocks, x, condition)
+            if level < len(self.shrink):
+                skips.append(x)
+                x = self.shrink[level](x)
+        x = through(self.middle, x, condition)
+        for grow, blocks in zip(self.grow, self.up, strict=True):
+            x = through(blocks, torch.cat([grow(x), skips.pop()], dim=1), condition)
+        return self.out(x).transpose(1, 2)
+
+
+class Residual(nn.Module):
+    """Two convolutions over time around a feature-wise shift and scale. [M, C, L] -> [M, C', L]"""
+
+    def __init__(self, channels: int, wider: int, condition: int) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv1d(channels, wider, 5, padding=2), nn.GroupNorm(8, wider), nn.SiLU())
+        self.film = nn.Linear(condition, 2 * wider)
+        self.second = nn.Sequential(nn.Conv1d(wider, wider, 5, padding=2), nn.GroupNorm(8, wider), nn.SiLU())
+        self.skip = nn.Conv1d(channels, wider, 1) if channels != wider else nn.Identity()
+
+    def forward(self, x: Tensor, condition: Tensor) -> Tensor:
+        shift, scale = self.film(condition)[:, :, None].chunk(2, dim=1)
+        return self.second(self.first(x) * (1 + scale) + shift) + self.skip(x)
+
+
+def through(blocks: nn.ModuleList, x: Tensor, condition: Tensor) -> Tensor:
+    for block in blocks:
+        x = block(x, condition)
+    return x

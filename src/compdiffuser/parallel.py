@@ -1,0 +1,102 @@
+"""Independent jobs over local processes or a Ray cluster, through joblib. Results do not depend on the engine.
+
+`run` gives the results in the order of the jobs; `stream` gives them as they finish, each with its job's number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import joblib
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from compdiffuser.types import UserError
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+ENGINES = ("local", "ray")
+QUIET_SECONDS = 2.0
+"""Work that takes less than this says nothing where no one watches a terminal."""
+
+
+def run(
+    function: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    workers: int | None = None,
+    engine: str = "local",
+    progress: str | None = None,
+) -> list[Result]:
+    """`[function(job) for job in jobs]`, spread over workers (all cores by default).
+
+    `progress` labels a bar on stderr; without a label nothing is shown.
+    """
+    finished = dict(stream(function, jobs, workers, engine, progress))
+    return [finished[number] for number in range(len(jobs))]
+
+
+def stream(
+    function: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    workers: int | None = None,
+    engine: str = "local",
+    progress: str | None = None,
+) -> Iterator[tuple[int, Result]]:
+    """Job numbers and results as they finish."""
+    if engine not in ENGINES:
+        raise UserError(f"unknown engine '{engine}'; known engines: {', '.join(ENGINES)}")
+    if workers is not None and workers < 1:
+        raise UserError(f"the number of workers is at least 1, not {workers}")
+    results = _results(function, jobs, workers, engine)
+    return results if progress is None else _shown(results, len(jobs), progress)
+
+
+def _results(
+    function: Callable[[Job], Result], jobs: Sequence[Job], workers: int | None, engine: str
+) -> Iterator[tuple[int, Result]]:
+    with _backend(engine, workers):
+        numbered = (joblib.delayed(_numbered)(function, number, job) for number, job in enumerate(jobs))
+        limit = min(workers or joblib.cpu_count(), max(len(jobs), 1)) if engine == "local" else workers or -1
+        yield from joblib.Parallel(n_jobs=limit, return_as="generator_unordered", pre_dispatch="2*n_jobs")(numbered)
+
+
+def _numbered(function: Callable[[Job], Result], number: int, job: Job) -> tuple[int, Result]:
+    return number, function(job)
+
+
+def _backend(engine: str, workers: int | None) -> Any:
+    if engine == "local":
+        return contextlib.nullcontext()
+    try:
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError as error:
+        raise UserError("engine 'ray' needs Ray, which is not installed: pip install 'compdiffuser[ray]'") from error
+    if not ray.is_initialized():
+        # Joins the cluster that RAY_ADDRESS names, else starts one on this machine.
+        ray.init(log_to_driver=False, configure_logging=False)
+    register_ray()
+    return joblib.parallel_config(backend="ray", n_jobs=workers or -1)
+
+
+def _shown(results: Iterable[Result], total: int, label: str) -> Iterator[Result]:
+    """The same results, with a bar on a terminal, or one closing line where stderr is a file."""
+    began = time.monotonic()
+    if not sys.stderr.isatty():
+        yield from results
+        seconds = time.monotonic() - began
+        if seconds > QUIET_SECONDS:
+            print(f"{label}: {total} of {total} in {seconds:.1f} s", file=sys.stderr)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=Console(stderr=True)) as bar:
+        task = bar.add_task(label, total=total)
+        for result in results:
+            yield result
+            bar.advance(task)

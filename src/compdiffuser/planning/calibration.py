@@ -1,0 +1,82 @@
+"""What is usual: reconstruction errors and reach of chunks of the training data, kept with the checkpoint.
+
+A plan is certified when its worst chunk is pulled no further than chunks of the data are; the errors of training
+windows are the yardstick. The reach tells how few chunks could possibly bridge a distance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compdiffuser.compose.chains import Chains
+from compdiffuser.compose.score import reconstruction_errors
+from compdiffuser.data.windows import Windows
+from compdiffuser.diffusion.conditions import Denoise
+
+# Dense in the tail, where certificates are decided.
+LEVELS = tuple(np.concatenate([np.linspace(0, 0.98, 50), 1 - np.geomspace(0.02, 0.0005, 15)[1:], [1.0]]).tolist())
+WINDOWS = 4096
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Quantiles of one chunk's reconstruction error on training windows, and how far chunks go."""
+
+    errors: tuple[float, ...]
+    """Quantiles at `LEVELS`."""
+    reach: float
+    """Distance between the ends of a chunk, normalized, that 99.9% of the windows stay below."""
+    advance: float
+    """The same over H − O states, what one more chunk adds."""
+
+    def threshold(self, slack: float) -> float:
+        """Largest error of a certified plan: `slack` times the 99.9% quantile of the data's chunks."""
+        return slack * float(np.interp(0.999, LEVELS, self.errors))
+
+    def confidence(self, error: float, chunks: int) -> float:
+        """Probability that the worst of K chunks of the data is pulled at least this far."""
+        below = float(np.interp(error, self.errors, LEVELS))
+        return 1.0 - below**chunks
+
+    def fewest_chunks(self, distance: float) -> int:
+        """A lower bound on K for a normalized distance."""
+        return 1 + int(np.ceil(max(distance - self.reach, 0.0) / max(self.advance, 1e-9)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Calibration:
+        return cls(tuple(plain["errors"]), plain["reach"], plain["advance"])
+
+
+def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -> Calibration:
+    """Measure on `WINDOWS` windows, each in the role of a middle, first or last chunk by turns."""
+    generator = torch.Generator(windows.states.device).manual_seed(seed)
+    chunks = windows.sample(WINDOWS, generator)
+    chains = _roles(chunks)
+    errors = reconstruction_errors(denoise, chunks, chains, overlap).float().cpu().numpy()
+    horizon = chunks.shape[1]
+
+    def far(states: int) -> float:
+        return float(np.quantile((chunks[:, states - 1] - chunks[:, 0]).norm(dim=-1).cpu().numpy(), 0.999))
+
+    quantiles = tuple(float(q) for q in np.quantile(errors, LEVELS))
+    return Calibration(quantiles, far(horizon), far(horizon - overlap))
+
+
+def _roles(chunks: Tensor) -> Chains:
+    """Windows as if they were the first, second and third chunk of chains of three."""
+    count = len(chunks)
+    lengths = torch.full((-(-count // 3),), 3)
+    empty = chunks[: len(lengths), 0]
+    chains = Chains.build(empty, empty, lengths, torch.arange(len(lengths)))
+    return Chains(
+        lengths, chains.first, chains.chain[:count], chains.position[:count],
+        chunks[:, 0], chunks[:, -1], chains.key[:count],
+    )  # fmt: skip

@@ -1,0 +1,129 @@
+"""A trained planner on disk: `model.safetensors` in half precision and `config.json` with everything else.
+
+Nothing in a checkpoint is unpickled, so one from a stranger is safe to open.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.files import read_json, replacing, write_json
+from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
+from compdiffuser.planning.calibration import Calibration
+from compdiffuser.presets import PRESETS, preset
+from compdiffuser.types import UserError
+
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a planner needs."""
+
+    denoiser: Denoiser
+    normalizer: Normalizer
+    calibration: Calibration
+    dataset: str
+    """Name of the dataset it was trained on; a preset's name, or a user's own."""
+    record: dict[str, Any] = field(default_factory=dict)
+    """How it was trained: settings, time, memory, data manifest."""
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        folder = Path(folder)
+        weights = {name: tensor.half().contiguous().cpu() for name, tensor in self.denoiser.state_dict().items()}
+        with replacing(folder / WEIGHTS) as temporary:
+            save_file(weights, temporary)
+        write_json(
+            folder / CONFIG,
+            {
+                "format": FORMAT,
+                "dataset": self.dataset,
+                "denoiser": self.denoiser.config.to_dict(),
+                "normalizer": self.normalizer.to_dict(),
+                "calibration": self.calibration.to_dict(),
+                "record": self.record,
+            },
+        )
+        return folder
+
+
+def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
+    """Read a pretrained planner by dataset name, by folder, or by hub id (`owner/name`)."""
+    folder = locate(name_or_path)
+    config = read_json(folder / CONFIG)
+    try:
+        if config["format"] != FORMAT:
+            raise UserError(f"'{folder}' has checkpoint format {config['format']}, this version reads {FORMAT}")
+        denoiser = Denoiser(DenoiserConfig(**config["denoiser"]))
+        normalizer = Normalizer.from_dict(config["normalizer"])
+        calibration = Calibration.from_dict(config["calibration"])
+        dataset = config["dataset"]
+    except (KeyError, TypeError) as error:
+        raise UserError(f"'{folder / CONFIG}' does not describe a planner: {error}") from None
+    path = folder / WEIGHTS
+    if not path.exists():
+        raise UserError(f"the checkpoint '{folder}' has no {WEIGHTS}")
+    try:
+        weights = load_file(path)
+        denoiser.load_state_dict({key: value.float() for key, value in weights.items()})
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"'{path}' is corrupt: {error}") from None
+    except RuntimeError as error:
+        reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
+        raise UserError(f"'{path}' holds weights of another architecture than its config says: {reason}") from None
+    return Checkpoint(denoiser, normalizer, calibration, dataset, config.get("record", {}))
+
+
+def locate(name_or_path: str | os.PathLike[str]) -> Path:
+    """The folder of a checkpoint: a path, else a shipped one, else one from the hub."""
+    text = os.fspath(name_or_path)
+    if Path(text).is_dir():
+        return Path(text)
+    shipped = pretrained_folder() / text
+    if shipped.is_dir():
+        return shipped
+    if text in PRESETS:
+        raise UserError(f"no planner is shipped for '{text}'; train one with: compdiffuser train {text}")
+    if text.count("/") == 1 and not text.startswith((".", "/")):
+        return _from_hub(text)
+    preset(text)  # raises with the nearest name
+    raise UserError(f"there is no checkpoint at '{text}'")
+
+
+def pretrained_folder() -> Path:
+    """Where shipped planners lie: beside the package when installed, else in the source tree."""
+    inside = Path(__file__).parents[1] / "pretrained"
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "pretrained"
+
+
+def _from_hub(repository: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise UserError(f"to load '{repository}' from the hub, install huggingface_hub") from None
+    try:
+        return Path(snapshot_download(repository, allow_patterns=[WEIGHTS, CONFIG]))
+    except Exception as error:
+        raise UserError(f"'{repository}' is no folder here and cannot be fetched from the hub: {error}") from None
+
+
+def choose_device(name: str) -> torch.device:
+    """`auto` takes the GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"unknown device '{name}'; choose auto, cpu or cuda") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UserError(f"device '{name}' was asked for, but no GPU is visible")
+    return device

@@ -1,0 +1,209 @@
+"""A planner and a controller as one policy: plan all episodes at once, follow, and plan again where an agent is lost.
+
+Replanning follows the paper's appendix: an agent too far from its subgoal gets a new plan, made of fewer chunks the
+more of the old plan lies behind it. Every decision is kept, so that a failed episode can be explained.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from compdiffuser.planning.controllers import Controller, controller_for
+from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
+from compdiffuser.presets import Preset
+from compdiffuser.types import Array, UserError
+
+Chunks = int | Literal["auto"] | Sequence[int]
+"""Automatic, one K for all problems, or one K for each."""
+
+
+class BatchPlanner(Protocol):
+    def plan_batch(self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: int = 0) -> list[Plan]:
+        """One plan for each start [P, D] and goal [P, D]; it may take further options."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """How plans are followed and when they are given up."""
+
+    by: Literal["progress", "time"] = "progress"
+    """By progress along the plan, or the paper's way: planned state t + 1 at step t."""
+    replan: bool = True
+    """Whether a lost agent gets a new plan."""
+    n_chunks: int | Literal["auto"] = "auto"
+    """K of the first plan. A fixed K recedes when replanning; "auto" finds the K that fits at every plan."""
+    look_ahead: float | None = None
+    """Metres ahead along the plan; the controller's own number where None."""
+    window: int = 12
+    """States ahead, loops cut out, among which the nearest is looked for."""
+    patience: int = 50
+    """Steps without progress after which an agent counts as stuck."""
+    seed: int = 0
+    """Of the first plans; later ones count up from it."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Passed on to the planner: candidates, sampler, …"""
+
+    def __post_init__(self) -> None:
+        if self.by not in ("progress", "time"):
+            raise UserError(f"plans are followed by 'progress' or by 'time', not by '{self.by}'")
+        if self.n_chunks != "auto" and self.n_chunks < 1:
+            raise UserError(f"a plan needs at least 1 chunk, not {self.n_chunks}")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the follower decided for an episode, and why."""
+
+    step: int
+    reason: str
+    """"start", "lost" (too far from its subgoal) or "stuck" (no progress)."""
+    planned: bool
+    """Whether a new plan was made; false where replanning is off or used up."""
+    n_chunks: int
+    """K of the plan that is followed from here on."""
+    ok: bool
+    """Whether that plan is certified."""
+    fault: str | None
+    """Why that plan cannot be followed in its maze, where it cannot."""
+
+
+class PlanFollower:
+    """A `Policy` that plans, follows and replans E episodes side by side."""
+
+    def __init__(
+        self,
+        planner: BatchPlanner,
+        preset: Preset,
+        following: Following | None = None,
+        controller: Controller | None = None,
+    ) -> None:
+        self.planner = planner
+        self.preset = preset
+        self.following = following or Following()
+        self.controller = controller or controller_for(preset)
+        self.look_ahead = self.following.look_ahead or self.controller.look_ahead
+        self.plans: list[Plan] = []
+        self.decisions: list[list[Decision]] = []
+        self.planning_seconds = 0.0
+
+    def reset(self, observations: Array, goals: Array) -> None:
+        """Plan for all E episodes in one batch: observations [E, obs], goals [E, goal]."""
+        episodes = len(observations)
+        self._goals = self._planned(goals)
+        self._step = self._calls = 0
+        self._replans = np.zeros(episodes, int)
+        self._index = np.zeros(episodes, int)
+        self._since = np.zeros(episodes, int)
+        self._planned_at = np.zeros(episodes, int)
+        self._given_up = np.zeros(episodes, bool)
+        self._tracks: list[Array] = [np.zeros((0, 0))] * episodes
+        self._times: list[Array] = [np.zeros(0, int)] * episodes
+        self.plans = [None] * episodes  # type: ignore[list-item] # filled by the next line
+        self.decisions = [[] for _ in range(episodes)]
+        self.planning_seconds = 0.0
+        self._plan(np.arange(episodes), observations, self.following.n_chunks, ["start"] * episodes)
+
+    def act(self, observations: Array, active: Array) -> Array:
+        """Actions [E, act] that follow the plans; lost agents among the `active` [E] get new plans first."""
+        self._track(observations)
+        lost = self._lost(observations) & active
+        stuck = (self._since > self.following.patience) & active & ~lost
+        troubled = np.flatnonzero((lost | stuck) & ~self._given_up)
+        if len(troubled):
+            self._handle(troubled, observations, ["lost" if lost[e] else "stuck" for e in troubled])
+        self._step += 1
+        return self.controller(observations, self.targets())
+
+    def targets(self) -> Array:
+        """The planned states [E, D] that agents head for now; past a plan's end, its goal."""
+        index = self._target_index()
+        return np.take_along_axis(self._paths, index[:, None, None], axis=1)[:, 0]
+
+    def executed(self, episode: int) -> int:
+        """h_exe: how many states of its current plan the agent has behind it."""
+        return int(self._times[episode][self._index[episode]])
+
+    def _planned(self, observations: Array) -> Array:
+        dims = list(self.preset.plan_dims)
+        if observations.shape[1] <= max(dims):
+            raise UserError(f"states of {observations.shape[1]} dimensions lack planned dimension {max(dims)}")
+        return np.asarray(observations)[:, dims]
+
+    def _target_index(self) -> Array:
+        if self.following.by == "time":
+            return np.minimum(self._index + 1, self._last)
+        return look_ahead(self._paths, self._index, self._last, self.look_ahead, self.following.window)
+
+    def _track(self, observations: Array) -> None:
+        """Move each agent's index forward, never backward."""
+        if self.following.by == "time":
+            # The plan's clock runs whatever the agent does; a new plan's clock starts at its own first step.
+            self._index = np.minimum(self._step - self._planned_at, self._last)
+            self._since[:] = 0
+            return
+        here = self._planned(observations)[:, :2]
+        index = nearest_ahead(self._paths, self._index, self._last, here, self.following.window)
+        self._since = np.where(index > self._index, 0, self._since + 1)
+        self._index = index
+
+    def _lost(self, observations: Array) -> Array:
+        """[E] bool: too far from the subgoal at time t, or, by progress, from the plan itself."""
+        index = self._target_index() if self.following.by == "time" else self._index
+        where = np.take_along_axis(self._paths, index[:, None, None], axis=1)[:, 0, :2]
+        return np.linalg.norm(where - self._planned(observations)[:, :2], axis=1) > self.preset.replan_distance
+
+    def _handle(self, troubled: Array, observations: Array, reasons: list[str]) -> None:
+        """Replan the troubled episodes that still may; note the others, once."""
+        may = self._replans[troubled] < (self.preset.max_replans if self.following.replan else 0)
+        for e, reason, allowed in zip(troubled, reasons, may, strict=True):
+            if not allowed:
+                self._given_up[e] = True
+                self._note(e, reason, planned=False)
+        again = troubled[may]
+        if len(again):
+            self._replans[again] += 1
+            chunks: Chunks = "auto" if self.following.n_chunks == "auto" else [self._receding(e) for e in again]
+            self._plan(again, observations, chunks, [r for r, allowed in zip(reasons, may, strict=True) if allowed])
+
+    def _receding(self, e: int) -> int:
+        plan = self.plans[e]
+        return receding_chunks(plan.n_chunks, self.executed(e), len(plan.states), self.preset.replan_delta)
+
+    def _plan(self, episodes: Array, observations: Array, n_chunks: Chunks, reasons: list[str]) -> None:
+        began = time.perf_counter()
+        plans = self.planner.plan_batch(
+            self._planned(observations)[episodes],
+            self._goals[episodes],
+            n_chunks=n_chunks,
+            seed=self.following.seed + self._calls,
+            **self.following.options,
+        )
+        self.planning_seconds += time.perf_counter() - began
+        self._calls += 1
+        for e, plan, reason in zip(episodes, plans, reasons, strict=True):
+            self.plans[e] = plan
+            self._tracks[e], self._times[e] = self._track_of(plan, self._goals[e])
+            self._note(e, reason, planned=True)
+        self._index[episodes] = 0
+        self._since[episodes] = 0
+        self._planned_at[episodes] = self._step
+        self._paths = pad_paths(self._tracks)
+        self._last = np.array([len(track) - 1 for track in self._tracks])
+
+    def _track_of(self, plan: Plan, goal: Array) -> tuple[Array, Array]:
+        """The states to follow [n, D], with the goal last, and their times in the plan [n]."""
+        times = np.arange(len(plan.states))
+        if self.following.by == "progress":
+            times = without_loops(plan.states[:, :2], self.look_ahead / 2)
+        states = np.concatenate([plan.states[times], goal[None]])
+        return states, np.append(times, len(plan.states) - 1)
+
+    def _note(self, e: int, reason: str, planned: bool) -> None:
+        plan = self.plans[e]
+        self.decisions[e].append(Decision(self._step, reason, planned, plan.n_chunks, plan.ok, plan.fault()))

@@ -1,0 +1,73 @@
+"""From a dataset to a planner on disk: windows, training, calibration, checkpoint."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import compdiffuser
+from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.data.windows import Windows
+from compdiffuser.diffusion.objective import ObjectiveConfig
+from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
+from compdiffuser.models.runner import Runner
+from compdiffuser.planning.calibration import calibrate
+from compdiffuser.planning.checkpoint import Checkpoint
+from compdiffuser.presets import Preset
+from compdiffuser.training.chunks import ChunkLearner
+from compdiffuser.training.config import TrainConfig
+from compdiffuser.training.loop import fit
+from compdiffuser.types import Episodes
+
+
+def train_planner(
+    episodes: Episodes,
+    preset: Preset,
+    out: Path,
+    *,
+    model: DenoiserConfig | None = None,
+    config: TrainConfig | None = None,
+    device: torch.device | str = "cpu",
+    manifest: dict[str, Any] | None = None,
+    compiled: bool | None = None,
+    progress: bool = True,
+) -> Checkpoint:
+    """Train a chunk model on `episodes` as `preset` says, and leave the planner in `out`.
+
+    The model's horizon, overlap and dimensions come from the preset; everything else from `model`.
+    """
+    device = torch.device(device)
+    config = config or TrainConfig()
+    model = replace(
+        model or DenoiserConfig(), horizon=preset.horizon, overlap=preset.overlap, dim=len(preset.plan_dims)
+    )
+    objective = ObjectiveConfig(overlap=preset.overlap)
+    states = episodes.observations[:, list(preset.plan_dims)]
+    normalizer = Normalizer.from_data(states)
+    windows = Windows.from_episodes(
+        episodes, preset.plan_dims, normalizer, preset.horizon, preset.front_padding, preset.back_padding, device
+    )
+    torch.manual_seed(config.seed)
+    denoiser = Denoiser(model).to(device)
+    learner = ChunkLearner(denoiser, windows, objective, config.batch)
+    outcome = fit(learner, config, device, out, compiled=compiled, progress=progress)
+    record = {
+        "training": config.to_dict(),
+        "objective": asdict(objective),
+        "outcome": asdict(outcome),
+        "parameters": sum(p.numel() for p in denoiser.parameters()),
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or "cpu",
+        "versions": {"compdiffuser": compdiffuser.__version__, "torch": torch.__version__},
+        "data": manifest or {},
+    }
+    calibration = calibrate(Runner(denoiser, device), windows, preset.overlap)
+    checkpoint = Checkpoint(denoiser, normalizer, calibration, preset.name, record)
+    if int(os.environ.get("RANK", "0")) == 0:
+        checkpoint.save(out)
+    return checkpoint

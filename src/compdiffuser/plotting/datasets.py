@@ -1,0 +1,111 @@
+"""A picture of a dataset: every trajectory faintly, and on top what one recording can reach.
+
+Where episodes are confined to regions, each region has a colour; elsewhere a few episodes stand out, from the dot where
+they start to the ring where they end.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from compdiffuser.data.mazes import Maze
+from compdiffuser.files import replacing
+from compdiffuser.plotting.mazes import draw_maze
+from compdiffuser.types import Array, Episodes, UserError
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7b5fc4", "#b8860b")
+FAINT = "#5b7fa6"
+MOST_DRAWN = 800
+"""Faint trajectories: more only darken the picture."""
+
+
+def plot_dataset(
+    episodes: Episodes,
+    maze: Maze | None,
+    dims: Sequence[int],
+    png: Path,
+    groups: int = 1,
+    title: str | None = None,
+) -> None:
+    """Write a picture of two observation dimensions; with `groups` above 1, episode e has colour e modulo groups."""
+    if len(dims) < 2 or max(dims[:2]) >= episodes.observations.shape[1]:
+        width = episodes.observations.shape[1]
+        raise UserError(f"a picture needs two of the {width} observation dimensions, not {tuple(dims)}")
+    paths = _paths(episodes, dims)
+    figure = Figure(figsize=_size(maze), dpi=110, layout="constrained")
+    ax = figure.add_subplot()
+    if maze is None:
+        ax.set_aspect("equal")
+    else:
+        draw_maze(ax, maze)
+    if groups > 1:
+        _draw_groups(ax, paths, groups)
+    else:
+        _draw_reach(ax, paths)
+    ax.autoscale_view()
+    if title:
+        ax.set_title(title, fontsize=10, color="#333333")
+    _write(figure, png)
+
+
+def _paths(episodes: Episodes, dims: Sequence[int]) -> list[Array]:
+    """Positions [L, 2] of the first episodes, in order."""
+    few = range(min(len(episodes), MOST_DRAWN))
+    spans = [(episodes.starts[e], episodes.starts[e] + episodes.lengths[e]) for e in few]
+    return [episodes.observations[first:end, list(dims[:2])] for first, end in spans]
+
+
+def _draw_groups(ax: Axes, paths: list[Array], groups: int) -> None:
+    for group in range(groups):
+        color = COLORS[group % len(COLORS)]
+        ax.add_collection(LineCollection(paths[group::groups], colors=color, linewidths=0.5, alpha=0.25))
+        ax.plot([], [], color=color, linewidth=2.5, label=f"region {group + 1}")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=groups, frameon=False, fontsize=8, handlelength=1.0)
+
+
+def _draw_reach(ax: Axes, paths: list[Array]) -> None:
+    ax.add_collection(LineCollection(paths, colors=FAINT, linewidths=0.4, alpha=0.12))
+    for path, color in zip(_far_apart(paths, len(COLORS)), COLORS, strict=False):
+        ax.plot(*path.T, color=color, linewidth=1.8, solid_capstyle="round")
+        ax.plot(*path[0], marker="o", color=color, markersize=6, markeredgecolor="white", markeredgewidth=1.0)
+        ax.plot(*path[-1], marker="o", color="white", markersize=7, markeredgecolor=color, markeredgewidth=1.8)
+
+
+def _far_apart(paths: list[Array], count: int) -> list[Array]:
+    """Episodes whose middles lie far from one another, so that the highlighted ones do not cover each other."""
+    middles = np.array([path[: max(len(path) // 2, 1)].mean(axis=0) for path in paths])
+    chosen = [int(np.argmin(middles.sum(axis=1)))]
+    nearest = np.linalg.norm(middles - middles[chosen[0]], axis=1)
+    while len(chosen) < min(count, len(paths)):
+        chosen.append(int(np.argmax(nearest)))
+        nearest = np.minimum(nearest, np.linalg.norm(middles - middles[chosen[-1]], axis=1))
+    return [paths[e] for e in chosen]
+
+
+def _size(maze: Maze | None) -> tuple[float, float]:
+    """Inches, with the maze's proportions and about the same area for every maze."""
+    if maze is None:
+        return 5.0, 5.0
+    rows, cols = maze.walls.shape
+    scale = math.sqrt(24.0 / (rows * cols))
+    return cols * scale, rows * scale + 0.5
+
+
+def _write(figure: Figure, png: Path) -> None:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(buffer)
+    # A palette is enough for these few hues and makes a picture that is small enough to keep beside the text.
+    picture = Image.open(buffer).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    with replacing(png) as temporary:
+        picture.save(temporary, format="PNG", optimize=True)

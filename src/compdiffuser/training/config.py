@@ -1,0 +1,61 @@
+"""How long, how fast and with what care a network is trained."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from compdiffuser.types import UserError
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of the training loop, the same for every learner."""
+
+    steps: int = 40_000
+    """Updates; with a time limit, an upper bound."""
+    time_limit: float | None = None
+    """Seconds of training; the learning rate falls to zero as the sooner of both ends."""
+    batch: int = 1024
+    """Rows per update (per process)."""
+    learning_rate: float = 5e-4
+    """Peak rate, reached after the warm-up, then a cosine down to zero."""
+    warmup: int = 500
+    """Updates of linear warm-up."""
+    weight_decay: float = 0.01
+    """AdamW's, on matrices only."""
+    clip: float = 1.0
+    """Largest norm of a gradient."""
+    ema: float = 0.999
+    """Decay of the averaged weights, which are the ones kept."""
+    checkpoint_every: int = 2_000
+    """Updates between checkpoints."""
+    log_every: int = 100
+    """Updates between lines of the log."""
+    seed: int = 0
+    """The batch of update s depends on the seed, the process and s alone."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "checkpoint_every", "log_every"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.time_limit is not None and self.time_limit <= 0:
+            raise UserError(f"the time limit must be positive, not {self.time_limit}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def progress(self, step: int, seconds: float) -> float:
+        """Share of the training done, in [0, 1]."""
+        by_time = seconds / self.time_limit if self.time_limit else 0.0
+        return min(max(step / self.steps, by_time), 1.0)
+
+    def rate(self, step: int, progress: float) -> float:
+        """Learning rate of update `step`."""
+        warm = min((step + 1) / max(self.warmup, 1), 1.0)
+        return self.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * progress))
+
+    def decay(self, step: int) -> float:
+        """Decay of the averaged weights, smaller at first so that they leave the initial ones behind."""
+        return min(self.ema, (1 + step) / (10 + step))

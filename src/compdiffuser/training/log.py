@@ -1,0 +1,77 @@
+"""What a run tells while it trains: a progress bar, a CSV file, and TensorBoard where it is installed."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from compdiffuser.files import replacing
+from compdiffuser.training.config import TrainConfig
+
+COLUMNS = ("step", "loss", "learning_rate", "seconds")
+
+
+class TrainLog:
+    """Continues the log of an earlier run up to the step it resumed from."""
+
+    def __init__(self, out: Path, config: TrainConfig, step: int, seconds: float, *, show: bool, write: bool) -> None:
+        self.config = config
+        self.last_loss = float("nan")
+        self.begin = (step, seconds)
+        self.path = out / "log.csv" if write else None
+        self.board: Any = None
+        if self.path is not None:
+            self._keep_until(step)
+            if importlib.util.find_spec("tensorboard") is not None:
+                from torch.utils.tensorboard import SummaryWriter
+
+                self.board = SummaryWriter(str(out / "tensorboard"), purge_step=step)
+        self.bar = Progress(
+            TextColumn("[bold]training"), BarColumn(), TextColumn("{task.percentage:3.0f}%"),
+            TextColumn("{task.fields[note]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), disable=not show, transient=not sys.stderr.isatty(),
+        )  # fmt: skip
+        self.task = self.bar.add_task("training", total=1.0, note="")
+
+    def _keep_until(self, step: int) -> None:
+        assert self.path is not None
+        rows: list[list[str]] = []
+        if self.path.exists():
+            with open(self.path, newline="") as file:
+                rows = [row for row in list(csv.reader(file))[1:] if len(row) == len(COLUMNS) and int(row[0]) <= step]
+        if rows:
+            self.last_loss = float(rows[-1][1])
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+        with replacing(self.path) as temporary:
+            temporary.write_text(text.getvalue())
+
+    def write(self, step: int, loss: float, rate: float, seconds: float) -> None:
+        self.last_loss = loss
+        if self.path is not None:
+            with open(self.path, "a") as file:
+                file.write(f"{step},{loss:.6g},{rate:.4g},{seconds:.2f}\n")
+        if self.board is not None:
+            self.board.add_scalar("loss", loss, step)
+            self.board.add_scalar("learning_rate", rate, step)
+        steps, since = step - self.begin[0], seconds - self.begin[1]
+        speed = steps / since if since > 0 else 0.0
+        note = f"step {step}  loss {loss:.4f}  {speed:.1f} it/s"
+        self.bar.update(self.task, completed=self.config.progress(step, seconds), note=note)
+
+    def __enter__(self) -> TrainLog:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.bar.stop()
+        if self.board is not None:
+            self.board.close()

@@ -1,0 +1,171 @@
+"""The training loop: any learner, on a CPU, on one GPU as one CUDA graph, or on several processes through accelerate.
+
+A learner gives a module and a loss that draws its own batch from the generator it is handed. On a GPU the whole update
+(drawing, forward, backward, clipping, optimizer, averaging) is captured once and replayed: small networks are bound by
+launches, not by arithmetic.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from compdiffuser.training.config import TrainConfig
+from compdiffuser.training.log import TrainLog
+from compdiffuser.training.resume import load_resume, save_resume
+
+WARM_UPDATES = 3  # eager updates before capture: they allocate what the graph will reuse
+
+
+class Learner(Protocol):
+    """What is trained."""
+
+    module: nn.Module
+
+    def loss(self, module: nn.Module, generator: torch.Generator) -> Tensor:
+        """A scalar loss of `module` (the learner's own, perhaps wrapped) on a batch drawn from `generator`."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a training run came to."""
+
+    steps: int
+    seconds: float
+    loss: float
+    peak_memory: int
+    """Bytes on the GPU; 0 on a CPU."""
+
+
+class Updater:
+    """One update of the weights and of their average, eager or as a CUDA graph."""
+
+    def __init__(self, learner: Learner, config: TrainConfig, device: torch.device, compiled: bool) -> None:
+        self.learner, self.config, self.device = learner, config, device
+        self.processes = int(os.environ.get("WORLD_SIZE", "1"))
+        self.rank = int(os.environ.get("RANK", "0"))
+        module = learner.module
+        self.parameters = [p for p in module.parameters() if p.requires_grad]
+        self.average = [p.detach().clone() for p in self.parameters]
+        matrices = [p for p in self.parameters if p.ndim > 1]
+        vectors = [p for p in self.parameters if p.ndim <= 1]
+        on_gpu = device.type == "cuda"
+        self.rate = torch.zeros((), device=device)
+        self.decay = torch.zeros((), device=device)
+        self.optimizer = torch.optim.AdamW(
+            [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}],
+            lr=self.rate, betas=(0.9, 0.99), capturable=on_gpu, fused=on_gpu,
+        )  # fmt: skip
+        self.generator = torch.Generator(device)
+        self.total = torch.zeros((), device=device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+        # Eager updates and the capture share one side stream: gradients must not depend on work outside the graph.
+        self.stream = torch.cuda.Stream() if on_gpu else None
+        self.module = torch.compile(module) if compiled else module
+        if self.processes > 1:
+            from accelerate import Accelerator
+
+            self.module = Accelerator(cpu=not on_gpu).prepare(self.module)
+
+    def update(self, step: int, progress: float) -> None:
+        """Update number `step`."""
+        # The batch is a function of (seed, process, step): a resumed run needs no generator state.
+        self.generator.manual_seed((self.config.seed * 1_000_003 + self.rank) * 100_000_007 + step)
+        self.rate.fill_(self.config.rate(step, progress))
+        self.decay.fill_(self.config.decay(step))
+        if self.graph is not None:
+            self.graph.replay()
+        elif self.stream is not None:
+            self.stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.stream):
+                self._update()
+            torch.cuda.current_stream().wait_stream(self.stream)
+        else:
+            self._update()
+
+    def capture(self) -> None:
+        """Record the update as a CUDA graph; recording runs nothing."""
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.generator)
+        with torch.cuda.graph(graph, stream=self.stream):
+            self._update()
+        self.graph = graph
+
+    def _update(self) -> None:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            loss = self.learner.loss(self.module, self.generator)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.parameters, self.config.clip, foreach=True)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=False)
+        # average ← decay·average + (1 − decay)·weights
+        torch._foreach_mul_(self.average, self.decay)
+        torch._foreach_add_(self.average, torch._foreach_mul(self.parameters, 1 - self.decay))
+        self.total += loss.detach()
+
+    def state(self) -> dict[str, object]:
+        return {
+            "module": self.learner.module.state_dict(),
+            "average": self.average,
+            "optimizer": self.optimizer.state_dict(),
+        }
+
+    def restore(self, state: dict[str, object]) -> None:
+        self.learner.module.load_state_dict(state["module"])  # type: ignore[arg-type]
+        for mine, saved in zip(self.average, state["average"], strict=True):  # type: ignore[call-overload]
+            mine.copy_(saved)
+        self.optimizer.load_state_dict(state["optimizer"])  # type: ignore[arg-type]
+        # Loading replaces the rate by a copy; the loop writes to its own tensor.
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+
+    def adopt_average(self) -> None:
+        """Leave the module with the averaged weights."""
+        with torch.no_grad():
+            for parameter, mean in zip(self.parameters, self.average, strict=True):
+                parameter.copy_(mean)
+
+
+def fit(
+    learner: Learner, config: TrainConfig, device: torch.device, out: Path, *, compiled: bool | None = None,
+    progress: bool = True,
+) -> Outcome:  # fmt: skip
+    """Train, checkpointing into `out` and continuing from there if a checkpoint is found; ends with averaged weights."""
+    on_gpu = device.type == "cuda"
+    updater = Updater(learner, config, device, compiled if compiled is not None else on_gpu)
+    step, before = load_resume(out, updater, config)
+    begun = time.perf_counter()
+    warm = step + WARM_UPDATES
+    losses = step
+    with TrainLog(out, config, step, before, show=progress and updater.rank == 0, write=updater.rank == 0) as log:
+        while True:
+            seconds = before + time.perf_counter() - begun
+            done = config.progress(step, seconds)
+            if done >= 1:
+                break
+            if on_gpu and updater.processes == 1 and step == warm:
+                updater.capture()
+            updater.update(step, done)
+            step += 1
+            if step % config.log_every == 0:
+                # Reading the loss waits for the GPU, which also keeps the clock honest.
+                log.write(step, float(updater.total) / (step - losses), config.rate(step, done), seconds)
+                updater.total.zero_()
+                losses = step
+            if step % config.checkpoint_every == 0 and updater.rank == 0:
+                save_resume(out, updater, config, step, before + time.perf_counter() - begun)
+    if on_gpu:
+        torch.cuda.synchronize()
+    seconds = before + time.perf_counter() - begun
+    if updater.rank == 0:
+        save_resume(out, updater, config, step, seconds)
+    updater.adopt_average()
+    peak = torch.cuda.max_memory_allocated() if on_gpu else 0
+    return Outcome(step, seconds, log.last_loss, peak)

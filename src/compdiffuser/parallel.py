@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,19 +58,24 @@ def stream(
 def _results(
     function: Callable[[Job], Result], jobs: Sequence[Job], workers: int | None, engine: str
 ) -> Iterator[tuple[int, Result]]:
-    with _backend(engine, workers):
-        numbered = (joblib.delayed(_numbered)(function, number, job) for number, job in enumerate(jobs))
-        limit = min(workers or joblib.cpu_count(), max(len(jobs), 1)) if engine == "local" else workers or -1
-        yield from joblib.Parallel(n_jobs=limit, return_as="generator_unordered", pre_dispatch="2*n_jobs")(numbered)
+    numbered = [joblib.delayed(_numbered)(function, number, job) for number, job in enumerate(jobs)]
+    if engine == "local":
+        limit = min(workers or joblib.cpu_count(), max(len(jobs), 1))
+        yield from joblib.Parallel(n_jobs=limit, return_as="generator_unordered")(numbered)
+        return
+    with _ray(workers):
+        # Ray's backend gives whole lists only; rounds of a few jobs per worker keep results coming.
+        size = 4 * joblib.effective_n_jobs(workers or -1)
+        for first in range(0, len(numbered), size):
+            yield from joblib.Parallel(n_jobs=workers or -1)(numbered[first : first + size])
 
 
 def _numbered(function: Callable[[Job], Result], number: int, job: Job) -> tuple[int, Result]:
     return number, function(job)
 
 
-def _backend(engine: str, workers: int | None) -> Any:
-    if engine == "local":
-        return contextlib.nullcontext()
+def _ray(workers: int | None) -> Any:
+    """Ray as joblib's backend, within a `with`."""
     try:
         import ray
         from ray.util.joblib import register_ray

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from compdiffuser.data.mazes import NEIGHBOURS, maze
@@ -15,13 +17,15 @@ def oracle_states(name: str, start, goal, spacing: float = 0.03, noise: float = 
     steps = layout.distances(target)
     corners = [np.asarray(start[:2], float)]
     while cell != target:
-        cell = min(((cell[0] + i, cell[1] + j) for i, j in NEIGHBOURS if not layout.walls[cell[0] + i, cell[1] + j]),
-                   key=lambda near: steps[near])
+        cell = min(
+            ((cell[0] + i, cell[1] + j) for i, j in NEIGHBOURS if not layout.walls[cell[0] + i, cell[1] + j]),
+            key=lambda near: steps[near],
+        )
         corners.append(layout.center(cell))
     corners.append(np.asarray(goal[:2], float))
     pieces = [
         np.linspace(a, b, max(2, int(np.linalg.norm(b - a) / (spacing * layout.unit))), endpoint=False)
-        for a, b in zip(corners[:-1], corners[1:], strict=True)
+        for a, b in itertools.pairwise(corners)
     ]
     states = np.concatenate([*pieces, corners[-1][None]])
     states[1:-1] += noise * np.random.default_rng(seed).standard_normal(states[1:-1].shape)
@@ -30,13 +34,23 @@ def oracle_states(name: str, start, goal, spacing: float = 0.03, noise: float = 
 
 def oracle_plan(name: str, start, goal, n_chunks: int = 4, overlap: int = 8, **options) -> Plan:
     states = oracle_states(name, start, goal, **options)
-    horizon = -(-(len(states) + (n_chunks - 1) * overlap) // n_chunks)
+    horizon = max(overlap + 1, -(-(len(states) + (n_chunks - 1) * overlap) // n_chunks))
     total = n_chunks * horizon - (n_chunks - 1) * overlap
     states = np.concatenate([states, np.repeat(states[-1:], total - len(states), axis=0)])
     first = [k * (horizon - overlap) for k in range(n_chunks)]
     chunks = np.stack([states[k : k + horizon] for k in first])
-    return Plan(states, chunks, np.asarray(start[:2]), np.asarray(goal[:2]), overlap, score=0.1, overlap_distance=0.0,
-                confidence=0.9, ok=True, maze=name)
+    return Plan(
+        states,
+        chunks,
+        np.asarray(start[:2]),
+        np.asarray(goal[:2]),
+        overlap,
+        score=0.1,
+        overlap_distance=0.0,
+        confidence=0.9,
+        ok=True,
+        maze=name,
+    )
 
 
 class OraclePlanner:

@@ -13,6 +13,10 @@ from typing import Annotated, Protocol
 import tyro
 
 from compdiffuser.cli.data import Info, List, Make, Plot
+from compdiffuser.cli.evaluate import Eval
+from compdiffuser.cli.plan import Plan
+from compdiffuser.cli.report import Report
+from compdiffuser.cli.train import Train
 from compdiffuser.types import UserError
 
 
@@ -35,7 +39,13 @@ class Data:
         return self.command.run()
 
 
-Commands = Annotated[Data, tyro.conf.subcommand("data")]
+Commands = (
+    Annotated[Data, tyro.conf.subcommand("data")]
+    | Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Plan, tyro.conf.subcommand("plan")]
+    | Annotated[Eval, tyro.conf.subcommand("eval")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -22,7 +22,7 @@ class Make:
     a dataset that is already there is left alone. A manifest (recipe, seed, versions, sha256) lies beside each file.
     """
 
-    name: tyro.conf.Positional[str]
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """Dataset to make, e.g. pointmaze-giant-stitch-v0; `compdiffuser data list` shows all."""
     episodes: int | None = None
     """Training episodes. Default: as many as the published dataset has."""
@@ -36,7 +36,7 @@ class Make:
     """`local` processes, or a `ray` cluster: the one that RAY_ADDRESS names, else one on this machine."""
     out: Path | None = None
     """File to write, ending in .npz. Default: the cache, where every command finds the dataset by name."""
-    json: bool = False
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the manifest as JSON."""
 
     def run(self) -> int:
@@ -59,11 +59,11 @@ class Make:
 class Info:
     """Describe a dataset: episodes, lengths, the range of every field, and how it was made."""
 
-    dataset: tyro.conf.Positional[str]
+    dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME|PATH")]
     """A known name, a file (.npz, .hdf5, .h5), or minari:ID."""
     split: Literal["train", "val"] = "train"
     """Training or validation episodes."""
-    json: bool = False
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print everything as JSON."""
 
     def run(self) -> int:
@@ -83,7 +83,7 @@ class Info:
 class Plot:
     """Draw a dataset on its maze: every region in its colour, or a few episodes on top of all."""
 
-    dataset: tyro.conf.Positional[str]
+    dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME|PATH")]
     """A known name, a file (.npz, .hdf5, .h5), or minari:ID."""
     png: Path | None = None
     """Picture to write. Default: the dataset's name with .png, in this folder."""
@@ -110,7 +110,7 @@ class Plot:
 class List:
     """List the datasets that can be made, and which of them are."""
 
-    json: bool = False
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the list as JSON."""
 
     def run(self) -> int:

@@ -170,8 +170,8 @@ def show(summary: Mapping[str, Any]) -> None:
     from rich.table import Table
 
     console = Console()
-    title = f"{summary['dataset']}: {summary['success']:.1f} ± {summary['std']:.1f} % of goals reached"
-    table = Table("task", "success %", title=title, title_justify="left")
+    console.print(f"{summary['dataset']}: {summary['success']:.1f} ± {summary['std']:.1f} % of goals reached")
+    table = Table("task", "success %")
     for task, percent in summary["per_task"].items():
         table.add_row(task, f"{percent:.1f}")
     console.print(table)

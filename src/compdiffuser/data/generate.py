@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from dataclasses import dataclass
 from importlib import metadata
@@ -69,6 +70,7 @@ def make(
     train = storage.file_of(name) if out is None else Path(out)
     if train.suffix != ".npz":
         raise UserError(f"a dataset is written to a file ending in .npz, not {train}")
+    _prepare(train)
     counts = {"train": count, "val": max(count // 10, 1)}
     files = {"train": train, "val": storage.validation_of(train)}
     manifests = {split: describe(name, split, counts[split], seed, policy) for split in SPLITS}
@@ -147,6 +149,16 @@ def _record_all(shards: list[Shard], work: Path, workers: int | None, engine: st
 
 def _join(parts: list[Arrays]) -> Episodes:
     return Episodes.from_terminals(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def _prepare(path: Path) -> None:
+    """Finds out before the work, not after it, that a file cannot be written there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write '{path}': {error.strerror or error}") from error
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"cannot write '{path}': permission denied")
 
 
 def _is_made(path: Path, manifest: dict[str, Any]) -> bool:

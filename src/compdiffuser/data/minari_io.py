@@ -6,6 +6,7 @@ last action, and qpos and qvel, among Minari's step infos; import of a foreign d
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -67,14 +68,16 @@ def to_minari(episodes: Episodes, dataset_id: str, environment: str | None = Non
                 infos=infos,
             )
         )
-    minari.create_dataset_from_buffers(
-        dataset_id,
-        buffers,
-        env=environment,
-        observation_space=Box(-np.inf, np.inf, episodes.observations.shape[1:], np.float32),
-        action_space=Box(-np.inf, np.inf, episodes.actions.shape[1:], np.float32),
-        description="Exported by compdiffuser.",
-    )
+    with warnings.catch_warnings():  # one for every optional field that is left empty
+        warnings.simplefilter("ignore", UserWarning)
+        minari.create_dataset_from_buffers(
+            dataset_id,
+            buffers,
+            env=environment,
+            observation_space=Box(-np.inf, np.inf, episodes.observations.shape[1:], np.float32),
+            action_space=Box(-np.inf, np.inf, episodes.actions.shape[1:], np.float32),
+            description="Exported by compdiffuser.",
+        )
 
 
 def _vector(observations: Any, dataset_id: str) -> Array:

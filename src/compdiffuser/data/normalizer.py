@@ -23,9 +23,7 @@ class Normalizer:
 
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high):
-            raise UserError(
-                f"a normalizer has as many low limits as high ones, not {len(self.low)} and {len(self.high)}"
-            )
+            raise UserError(f"low and high limits are equal in number, not {len(self.low)} and {len(self.high)}")
         for dimension, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             if not (np.isfinite([low, high]).all() and low <= high):
                 raise UserError(f"the limits of dimension {dimension} are finite and in order, not {low} and {high}")

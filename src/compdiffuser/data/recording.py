@@ -59,7 +59,6 @@ class Recording:
 
 def open_simulator(environment: str, **options: Any) -> Any:
     """The bare gymnasium environment, without the files and descriptors that maze environments leave behind."""
-    os.environ.setdefault("MUJOCO_GL", "egl")
     import gymnasium
 
     if environment.startswith("PointMaze_"):

@@ -29,7 +29,8 @@ class PointPolicy:
     noise = 0.5
 
     def __call__(self, observation: Array, direction: Array, rng: np.random.Generator) -> Array:
-        return np.clip(direction + rng.normal(0.0, self.noise, 2), -1.0, 1.0)
+        action = direction + rng.normal(0.0, self.noise, 2)
+        return np.minimum(np.maximum(action, -1.0), 1.0)  # for two numbers, half the time of np.clip
 
 
 class Stitch:
@@ -62,13 +63,15 @@ class Stitch:
         env.action_space.seed(seed)
         observation, _ = env.reset(seed=seed, options={"task_info": {"init_ij": start, "goal_ij": goal}})
         headings = self._headings_to(self.maze.cell(env.cur_goal_xy))
+        # The maze's own step adds nothing but a test for success, which nobody asks for here: a tenth of the time.
+        body: Any = super(type(env), env)
 
         recording = Recording()
         for step in range(self.preset.episode_steps):
             action = self.policy(observation, self._direction(env.data.qpos, headings), rng)
             recording.add(observation, action, env.data.qpos, env.data.qvel)
             if step + 1 < self.preset.episode_steps:
-                observation = env.step(action)[0]
+                observation = body.step(action)[0]
         return recording
 
     def _direction(self, qpos: Array, headings: dict[Cell, tuple[float, float]]) -> Array:

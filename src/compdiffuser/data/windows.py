@@ -87,7 +87,7 @@ class Windows:
         """[n, H] rows of `states` (and of the dataset's flat arrays) that make up the given windows [n]."""
         episode = torch.searchsorted(self.ends, index, right=True)  # [n]; an episode without windows is passed over
         last = self.lengths[episode]
-        # The window's place among its own episode's, counted from the end of their block.
+        # Windows of the episodes before this one; what is left of the number counts within the episode.
         before = torch.where(episode > 0, self.ends[(episode - 1).clamp(min=0)], 0)
         first = index - before - self.front
         steps = torch.arange(self.horizon, device=index.device) * self.stride

@@ -40,6 +40,9 @@ class Conditions:
     def tensors(self) -> tuple[Tensor, ...]:
         return tuple(getattr(self, field.name) for field in fields(self))
 
+    def __getitem__(self, rows: slice) -> Conditions:
+        return self.map(lambda tensor: tensor[rows])
+
     def dropped(self) -> Conditions:
         """The same rows told nothing, for classifier-free guidance."""
         nothing = torch.zeros_like(self.has_left)

@@ -13,6 +13,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from compdiffuser.types import UserError
+
 COSINE_STEPS = 512
 
 
@@ -36,6 +38,8 @@ def cosine_table(steps: int = COSINE_STEPS) -> Tensor:
 
 def cosine_levels(n: int) -> Tensor:
     """N + 1 levels: every ⌊512/N⌋-th step of the cosine DDPM from the noisy end, then 0, as DDIM walks them. [N + 1]"""
+    if n > COSINE_STEPS:
+        raise UserError(f"preset paper has {COSINE_STEPS} noise levels, so steps cannot be {n}")
     table = cosine_table()
     chosen = torch.arange(n - 1, -1, -1) * (COSINE_STEPS // n)
     return torch.cat([table[chosen], table.new_zeros(1)])

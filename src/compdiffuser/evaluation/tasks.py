@@ -59,6 +59,10 @@ def task_count(preset: Preset) -> int:
 
 def make_environment(preset: Preset) -> Environment:
     """The adapter for a preset's environment."""
+    import mujoco
+
+    # Warnings are read from their counters; MuJoCo would also write them to a file in the user's folder.
+    mujoco.set_mju_user_warning(lambda message: None)
     return RoboticsMaze(preset.environment) if preset.environment in ROBOTICS_TASKS else OgbenchMaze(preset.environment)
 
 

@@ -50,10 +50,14 @@ class DenoiserConfig:
 
     def __post_init__(self) -> None:
         if self.overlap < 1 or 2 * self.overlap > self.horizon:
-            raise UserError(f"an overlap of {self.overlap} must be at least 1 and at most half the horizon {self.horizon}")
+            raise UserError(
+                f"an overlap of {self.overlap} must be at least 1 and at most half the horizon {self.horizon}"
+            )
         grain = self.patch if self.architecture == "dit1d" else 2 ** (self.depth - 1)
         if self.horizon % grain:
-            raise UserError(f"horizon {self.horizon} is not a multiple of {grain}, which {self.architecture} needs here")
+            raise UserError(
+                f"horizon {self.horizon} is not a multiple of {grain}, which {self.architecture} needs here"
+            )
         if self.architecture == "dit1d" and self.width % (2 * self.heads):
             raise UserError(f"width {self.width} does not divide into {self.heads} heads of even size")
 
@@ -68,6 +72,7 @@ class Denoiser(nn.Module):
         super().__init__()
         self.config = config
         self.formulation = formulation(config.preset)
+        self.compute = torch.float32
         encoded = config.neighbours == "encoder"
         channels = config.dim + 2 * (config.dim + 1) + (0 if encoded else 2 * (config.dim + 1))
         features = 3 * 2 * FREQUENCIES + 4
@@ -87,7 +92,14 @@ class Denoiser(nn.Module):
         """x [M, H, D], sigma [M] -> x₀ [M, H, D]"""
         scale = self.formulation.scaling(sigma[:, None, None])
         inputs, features = self._inputs(x * scale.in_, sigma, conditions)
-        return scale.skip * x + scale.out * self.network(inputs, features).to(x.dtype)
+        out = self.network(inputs.to(self.compute), features.to(self.compute))
+        return scale.skip * x + scale.out * out.to(x.dtype)
+
+    def compute_in(self, dtype: torch.dtype) -> Denoiser:
+        """Run the network itself in a lower precision; conditions and preconditioning stay as they are."""
+        self.compute = dtype
+        self.network.to(dtype)
+        return self
 
     def _inputs(self, x: Tensor, sigma: Tensor, c: Conditions) -> tuple[Tensor, Tensor]:
         """Channels [M, H, C] and row features [M, F]."""

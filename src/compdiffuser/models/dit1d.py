@@ -56,7 +56,9 @@ class Block(nn.Module):
         self.query_scale = nn.Parameter(torch.ones(width // heads))
         self.key_scale = nn.Parameter(torch.ones(width // heads))
         self.project = nn.Linear(width, width)
-        self.feed_forward = nn.Sequential(nn.Linear(width, hidden), nn.GELU(approximate="tanh"), nn.Linear(hidden, width))
+        self.feed_forward = nn.Sequential(
+            nn.Linear(width, hidden), nn.GELU(approximate="tanh"), nn.Linear(hidden, width)
+        )
 
     def forward(self, tokens: Tensor, modulation: Tensor) -> Tensor:
         """tokens [M, H / patch, W], modulation [M, 6·W]"""

@@ -18,17 +18,21 @@ class UNet1d(nn.Module):
     def __init__(self, channels: int, dim: int, features: int, width: int, depth: int) -> None:
         super().__init__()
         sizes = [width * 2**level for level in range(depth)]
-        self.condition = nn.Sequential(nn.Linear(features, 4 * width), nn.SiLU(), nn.Linear(4 * width, width), nn.SiLU())
+        self.condition = nn.Sequential(
+            nn.Linear(features, 4 * width), nn.SiLU(), nn.Linear(4 * width, width), nn.SiLU()
+        )
         self.first = nn.Conv1d(channels, width, 5, padding=2)
         self.down = nn.ModuleList()
         for size, wider in pairwise([width, *sizes]):
-            self.down.append(nn.ModuleList([Residual(size, wider, width), Residual(wider, wider, width)]))
+            self.down.append(Blocks([Residual(size, wider, width), Residual(wider, wider, width)]))
         self.shrink = nn.ModuleList(nn.Conv1d(size, size, 3, stride=2, padding=1) for size in sizes[:-1])
-        self.middle = nn.ModuleList([Residual(sizes[-1], sizes[-1], width) for _ in range(2)])
+        self.middle = Blocks([Residual(sizes[-1], sizes[-1], width) for _ in range(2)])
         self.up = nn.ModuleList()
         for size, wider in zip(reversed(sizes[:-1]), reversed(sizes[1:]), strict=True):
-            self.up.append(nn.ModuleList([Residual(wider + size, size, width), Residual(size, size, width)]))
-        self.grow = nn.ModuleList(nn.ConvTranspose1d(size, size, 4, stride=2, padding=1) for size in reversed(sizes[1:]))
+            self.up.append(Blocks([Residual(wider + size, size, width), Residual(size, size, width)]))
+        self.grow = nn.ModuleList(
+            nn.ConvTranspose1d(size, size, 4, stride=2, padding=1) for size in reversed(sizes[1:])
+        )
         self.out = nn.Conv1d(width, dim, 1)
 
     def forward(self, inputs: Tensor, features: Tensor) -> Tensor:
@@ -36,13 +40,13 @@ class UNet1d(nn.Module):
         x = self.first(inputs.transpose(1, 2))
         skips = []
         for level, blocks in enumerate(self.down):
-            x = through(blocks, x, condition)
+            x = blocks(x, condition)
             if level < len(self.shrink):
                 skips.append(x)
                 x = self.shrink[level](x)
-        x = through(self.middle, x, condition)
+        x = self.middle(x, condition)
         for grow, blocks in zip(self.grow, self.up, strict=True):
-            x = through(blocks, torch.cat([grow(x), skips.pop()], dim=1), condition)
+            x = blocks(torch.cat([grow(x), skips.pop()], dim=1), condition)
         return self.out(x).transpose(1, 2)
 
 

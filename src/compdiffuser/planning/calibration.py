@@ -20,7 +20,7 @@ from compdiffuser.diffusion.conditions import Denoise
 
 # Dense in the tail, where certificates are decided.
 LEVELS = tuple(np.concatenate([np.linspace(0, 0.98, 50), 1 - np.geomspace(0.02, 0.0005, 15)[1:], [1.0]]).tolist())
-WINDOWS = 4096
+WINDOWS = 3072
 
 
 @dataclass(frozen=True)

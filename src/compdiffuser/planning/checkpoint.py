@@ -34,6 +34,8 @@ class Checkpoint:
     calibration: Calibration
     dataset: str
     """Name of the dataset it was trained on; a preset's name, or a user's own."""
+    max_chunks: int
+    """Largest K that automatic planning tries; 1 for a monolithic planner."""
     record: dict[str, Any] = field(default_factory=dict)
     """How it was trained: settings, time, memory, data manifest."""
 
@@ -47,6 +49,7 @@ class Checkpoint:
             {
                 "format": FORMAT,
                 "dataset": self.dataset,
+                "max_chunks": self.max_chunks,
                 "denoiser": self.denoiser.config.to_dict(),
                 "normalizer": self.normalizer.to_dict(),
                 "calibration": self.calibration.to_dict(),
@@ -66,7 +69,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
         denoiser = Denoiser(DenoiserConfig(**config["denoiser"]))
         normalizer = Normalizer.from_dict(config["normalizer"])
         calibration = Calibration.from_dict(config["calibration"])
-        dataset = config["dataset"]
+        dataset, max_chunks = config["dataset"], int(config["max_chunks"])
     except (KeyError, TypeError) as error:
         raise UserError(f"'{folder / CONFIG}' does not describe a planner: {error}") from None
     path = folder / WEIGHTS
@@ -80,7 +83,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
     except RuntimeError as error:
         reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
         raise UserError(f"'{path}' holds weights of another architecture than its config says: {reason}") from None
-    return Checkpoint(denoiser, normalizer, calibration, dataset, config.get("record", {}))
+    return Checkpoint(denoiser, normalizer, calibration, dataset, max_chunks, config.get("record", {}))
 
 
 def locate(name_or_path: str | os.PathLike[str]) -> Path:

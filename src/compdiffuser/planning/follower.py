@@ -113,7 +113,7 @@ class PlanFollower:
         """Actions [E, act] that follow the plans; lost agents among the `active` [E] get new plans first."""
         self._track(observations)
         lost = self._lost(observations) & active
-        stuck = (self._since > self.following.patience) & active & ~lost
+        stuck = (self._since > self.following.patience) & active & ~lost & ~self._arrived(observations)
         troubled = np.flatnonzero((lost | stuck) & ~self._given_up)
         if len(troubled):
             self._handle(troubled, observations, ["lost" if lost[e] else "stuck" for e in troubled])
@@ -157,6 +157,11 @@ class PlanFollower:
         index = self._target_index() if self.following.by == "time" else self._index
         where = np.take_along_axis(self._paths, index[:, None, None], axis=1)[:, 0, :2]
         return np.linalg.norm(where - self._planned(observations)[:, :2], axis=1) > self.preset.replan_distance
+
+    def _arrived(self, observations: Array) -> Array:
+        """[E] bool: at the goal, where staying is no lack of progress."""
+        away = np.linalg.norm((self._planned(observations) - self._goals)[:, :2], axis=1)
+        return away <= self.look_ahead / 2
 
     def _handle(self, troubled: Array, observations: Array, reasons: list[str]) -> None:
         """Replan the troubled episodes that still may; note the others, once."""

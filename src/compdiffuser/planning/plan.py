@@ -119,7 +119,7 @@ class Plan:
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
         rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, allow_pickle=False, meta=np.array(json.dumps(rest)), **arrays)
+            np.savez_compressed(file, meta=np.array(json.dumps(rest)), **arrays)
         return path
 
     @classmethod

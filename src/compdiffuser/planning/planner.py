@@ -57,6 +57,7 @@ class Planner:
         self.normalizer = checkpoint.normalizer
         self.calibration = checkpoint.calibration
         self.dataset = checkpoint.dataset
+        self.max_chunks = checkpoint.max_chunks
         self.record = checkpoint.record
         self.preset: Preset | None = PRESETS.get(checkpoint.dataset)
         self.denoise = Runner(checkpoint.denoiser, self.device)
@@ -116,7 +117,9 @@ class Planner:
         except (TypeError, ValueError):
             raise UserError(f"a {what} is {self.model.dim} numbers, not {states!r}") from None
         if array.ndim != 2 or array.shape[1] != self.model.dim:
-            raise UserError(f"a {what} has {self.model.dim} dimensions here, but an array of {array.shape[1:]} was given")
+            raise UserError(
+                f"a {what} has {self.model.dim} dimensions here, but an array of {array.shape[1:]} was given"
+            )
         for state in array:
             if not np.isfinite(state).all():
                 raise UserError(f"the {what} {state.tolist()} is not finite")
@@ -129,7 +132,7 @@ class Planner:
     def _chunk_choices(self, starts: Array, goals: Array, n_chunks: Chunks) -> list[list[int]]:
         """The K that each problem tries."""
         if n_chunks == "auto":
-            most = self.preset.max_chunks if self.preset else 16
+            most = self.max_chunks
             distances = np.linalg.norm(self.normalizer.normalize(starts) - self.normalizer.normalize(goals), axis=1)
             fewest = [min(self.calibration.fewest_chunks(float(distance)), most) for distance in distances]
             return [list(range(least, most + 1)) for least in fewest]

@@ -18,7 +18,7 @@ from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
-from compdiffuser.presets import Preset
+from compdiffuser.presets import PRESETS, Preset, preset as preset_named
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.loop import fit
@@ -34,6 +34,7 @@ def train_planner(
     config: TrainConfig | None = None,
     device: torch.device | str = "cpu",
     manifest: dict[str, Any] | None = None,
+    method: str = "compdiffuser",
     compiled: bool | None = None,
     progress: bool = True,
 ) -> Checkpoint:
@@ -46,7 +47,10 @@ def train_planner(
     model = replace(
         model or DenoiserConfig(), horizon=preset.horizon, overlap=preset.overlap, dim=len(preset.plan_dims)
     )
-    objective = ObjectiveConfig(overlap=preset.overlap)
+    alone = preset.max_chunks == 1
+    objective = (
+        ObjectiveConfig(overlap=preset.overlap, state=0.85) if alone else ObjectiveConfig(overlap=preset.overlap)
+    )
     states = episodes.observations[:, list(preset.plan_dims)]
     normalizer = Normalizer.from_data(states)
     windows = Windows.from_episodes(
@@ -57,6 +61,7 @@ def train_planner(
     learner = ChunkLearner(denoiser, windows, objective, config.batch)
     outcome = fit(learner, config, device, out, compiled=compiled, progress=progress)
     record = {
+        "method": method,
         "training": config.to_dict(),
         "objective": asdict(objective),
         "outcome": asdict(outcome),
@@ -67,7 +72,25 @@ def train_planner(
         "data": manifest or {},
     }
     calibration = calibrate(Runner(denoiser, device), windows, preset.overlap)
-    checkpoint = Checkpoint(denoiser, normalizer, calibration, preset.name, record)
+    checkpoint = Checkpoint(denoiser, normalizer, calibration, preset.name, preset.max_chunks, record)
     if int(os.environ.get("RANK", "0")) == 0:
         checkpoint.save(out)
     return checkpoint
+
+
+def preset_for(name_or_path: str) -> Preset:
+    """The preset of a known dataset; for a file of one's own, chunks of 64 states of its first two dimensions."""
+    path = Path(name_or_path)
+    if name_or_path in PRESETS or not path.suffix:
+        return preset_named(name_or_path)
+    return Preset(
+        name=path.stem, environment="", maze="", recipe="", episodes=0, episode_steps=0,
+        horizon=64, overlap=24, max_chunks=16, front_padding=32, back_padding=32,
+    )  # fmt: skip
+
+
+def monolithic(preset: Preset) -> Preset:
+    """Decision Diffuser's view of a dataset: one chunk as long as the composed plan, on data padded to that length."""
+    length = preset.chunks * preset.horizon - (preset.chunks - 1) * preset.overlap
+    length = -(-length // 8) * 8  # whole patches
+    return replace(preset, horizon=length, overlap=8, max_chunks=1, chunks=1, back_padding=length)

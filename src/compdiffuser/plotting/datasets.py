@@ -41,7 +41,7 @@ def plot_dataset(
         width = episodes.observations.shape[1]
         raise UserError(f"a picture needs two of the {width} observation dimensions, not {tuple(dims)}")
     paths = _paths(episodes, dims)
-    figure = Figure(figsize=_size(maze), dpi=110, layout="constrained")
+    figure = Figure(figsize=_size(maze, lines=bool(title) + (groups > 1)), dpi=110, layout="constrained")
     ax = figure.add_subplot()
     if maze is None:
         ax.set_aspect("equal")
@@ -91,13 +91,13 @@ def _far_apart(paths: list[Array], count: int) -> list[Array]:
     return [paths[e] for e in chosen]
 
 
-def _size(maze: Maze | None) -> tuple[float, float]:
-    """Inches, with the maze's proportions and about the same area for every maze."""
+def _size(maze: Maze | None, lines: int) -> tuple[float, float]:
+    """Inches, with the maze's proportions, about the same area for every maze, and room for lines of text."""
     if maze is None:
         return 5.0, 5.0
     rows, cols = maze.walls.shape
     scale = math.sqrt(24.0 / (rows * cols))
-    return cols * scale, rows * scale + 0.5
+    return cols * scale, rows * scale + 0.27 * lines
 
 
 def _write(figure: Figure, png: Path) -> None:
@@ -106,6 +106,6 @@ def _write(figure: Figure, png: Path) -> None:
     buffer = io.BytesIO()
     FigureCanvasAgg(figure).print_png(buffer)
     # A palette is enough for these few hues and makes a picture that is small enough to keep beside the text.
-    picture = Image.open(buffer).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    picture = Image.open(buffer).convert("RGB").quantize(200, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     with replacing(png) as temporary:
         picture.save(temporary, format="PNG", optimize=True)

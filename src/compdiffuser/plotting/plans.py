@@ -43,7 +43,7 @@ def plot_plan(
 ) -> Figure:
     """A figure of chunks [K, H, D] (dimensions 0 and 1), with the `executed` path [n, 2] as a thin dark line."""
     points = [np.asarray(part, float)[..., :2].reshape(-1, 2) for part in (chunks, start, goal) if part is not None]
-    figure, ax = _figure(maze, np.concatenate(points))
+    figure, ax = _figure(maze, np.concatenate(points), title=bool(title))
     _draw_chunks(ax, chunks)
     if executed is not None and len(executed):
         path = np.asarray(executed, float)
@@ -70,13 +70,14 @@ def animate_denoising(
     frames = np.asarray(frames, float)
     if frames.ndim != 4 or len(frames) == 0:
         raise UserError(f"a film of the denoising needs frames [F, K, H, D], got shape {frames.shape}")
-    figure, ax = _figure(maze, frames[-1, ..., :2].reshape(-1, 2), dpi=72)
+    figure, ax = _figure(maze, frames[-1, ..., :2].reshape(-1, 2), title=True, dpi=72)
     _draw_ends(ax, start, goal)
     colors = np.repeat(chunk_colors(frames.shape[1]), frames.shape[2], axis=0)
     pictures = []
     for number, chunks in enumerate(frames):
         # Dots: noise drawn as lines would be a scribble over the whole maze.
-        drawn = ax.scatter(*chunks[..., :2].reshape(-1, 2).T, s=7, color=colors, linewidths=0, zorder=3)
+        x, y = chunks[..., :2].reshape(-1, 2).T
+        drawn = ax.scatter(x, y, s=7, color=colors, linewidths=0, zorder=3)
         ax.set_title(f"step {number} of {len(frames) - 1}", fontsize=10, color=_INK, pad=8)
         pictures.append(_picture(figure))
         drawn.remove()
@@ -85,7 +86,7 @@ def animate_denoising(
     return Path(gif)
 
 
-def _figure(maze: Maze | None, points: Array, dpi: int = 160) -> tuple[Figure, Axes]:
+def _figure(maze: Maze | None, points: Array, title: bool, dpi: int = 160) -> tuple[Figure, Axes]:
     """A figure as wide as the maze (or the points [n, 2]) asks for, with nothing but the drawing on it."""
     if maze is not None:
         left, right, bottom, top = maze.extent
@@ -94,7 +95,7 @@ def _figure(maze: Maze | None, points: Array, dpi: int = 160) -> tuple[Figure, A
         margin = 0.06 * max(right - left, top - bottom, 1e-6)
         left, right, bottom, top = left - margin, right + margin, bottom - margin, top + margin
     ratio = float(np.clip((top - bottom) / max(right - left, 1e-9), 0.4, 1.6))
-    figure = Figure(figsize=(6.0, 6.0 * ratio + 0.4), dpi=dpi, layout="constrained")
+    figure = Figure(figsize=(6.0, 6.0 * ratio + 0.3 * title), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     ax = figure.add_subplot()
     if maze is not None:

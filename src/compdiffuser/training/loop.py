@@ -149,6 +149,8 @@ def fit(
             seconds = before + time.perf_counter() - begun
             done = config.progress(step, seconds)
             if done >= 1:
+                if step > losses:
+                    log.write(step, float(updater.total) / (step - losses), 0.0, seconds)
                 break
             if on_gpu and updater.processes == 1 and step == warm:
                 updater.capture()

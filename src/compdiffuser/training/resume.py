@@ -38,11 +38,15 @@ def load_resume(out: Path, learner: Resumable, config: TrainConfig) -> tuple[int
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise UserError(f"checkpoint '{path}' cannot be read ({type(error).__name__}); remove it to start anew") from None
+        raise UserError(
+            f"checkpoint '{path}' cannot be read ({type(error).__name__}); remove it to start anew"
+        ) from None
     for name, value in _fixed(config).items():
         if saved["config"].get(name) != value:
             was = saved["config"].get(name)
-            raise UserError(f"'{out}' holds a run with {name} {was}, not {value}; choose another folder or the same value")
+            raise UserError(
+                f"'{out}' holds a run with {name} {was}, not {value}; choose another folder or the same value"
+            )
     try:
         learner.restore(saved)
     except (RuntimeError, ValueError, KeyError) as error:

@@ -1,0 +1,84 @@
+"""How long a dataset takes to make, and whether what was made follows its recipe.
+
+    python benchmarks/data_generation.py --name pointmaze-giant-stitch-v0 --workers 2
+
+Makes the dataset from nothing in a temporary folder and writes results/data_generation.json.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import tyro
+
+from compdiffuser.data import generate, storage
+from compdiffuser.data.mazes import Maze, maze
+from compdiffuser.files import write_json
+from compdiffuser.presets import preset
+from compdiffuser.types import Episodes
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    name: str = "pointmaze-giant-stitch-v0"
+    """Dataset to make."""
+    workers: int = 2
+    """Worker processes."""
+    episodes: int | None = None
+    """Training episodes. Default: all."""
+    out: Path = Path("results/data_generation.json")
+    """Where the figures go."""
+
+
+def main() -> None:
+    options = tyro.cli(Benchmark)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{options.name}.npz"
+        began = time.perf_counter()
+        generate.make(options.name, options.episodes, options.workers, out=path)
+        seconds = time.perf_counter() - began
+        train, validation = storage.load(path), storage.load(path, split="val")
+        manifest = storage.manifest_of(path) or {}
+    states = int(train.lengths.sum() + validation.lengths.sum())
+    figures = {
+        "command": f"python {' '.join(sys.argv)}",
+        "name": options.name,
+        "workers": options.workers,
+        "cores": joblib.cpu_count(),
+        "machine": platform.processor() or platform.machine(),
+        "episodes": len(train) + len(validation),
+        "states": states,
+        "seconds": round(seconds, 1),
+        "steps_per_second": round(states / seconds),
+        "statistics": statistics(train, maze(preset(options.name).maze)),
+        "sha256": manifest.get("sha256"),
+        "versions": manifest.get("versions"),
+    }
+    write_json(options.out, figures)
+    print(f"{figures['episodes']} episodes in {seconds:.1f} s; written to {options.out}")
+
+
+def statistics(episodes: Episodes, layout: Maze) -> dict[str, Any]:
+    """Step lengths, states in walls, and when an episode comes within a metre of the centre of its last cell."""
+    positions = [episodes.observations[s : s + n, :2] for s, n in zip(episodes.starts, episodes.lengths, strict=True)]
+    steps = np.concatenate([np.linalg.norm(np.diff(path, axis=0), axis=1) for path in positions])
+    goals = [layout.center(layout.cell(path[-1])) for path in positions]
+    near = [np.linalg.norm(path - goal, axis=1) <= layout.unit / 4 for path, goal in zip(positions, goals, strict=True)]
+    return {
+        "mean_step": round(float(steps.mean()), 4),
+        "largest_step": round(float(steps.max()), 4),
+        "states_in_walls": int(layout.in_wall(episodes.observations[:, :2]).sum()),
+        "median_steps_to_goal": float(np.median([int(flags.argmax()) for flags in near if flags.any()])),
+    }
+
+
+if __name__ == "__main__":
+    main()

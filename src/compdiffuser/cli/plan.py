@@ -1,0 +1,132 @@
+"""`compdiffuser plan`: from a start and a goal to a plan, a picture, an animation, a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from compdiffuser.types import UserError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Plan from a start to a goal with a trained chunk model.
+
+    Example: compdiffuser plan pointmaze-giant-stitch-v0 --start 0,0 --goal 52,36 --png plan.png
+    """
+
+    model: tyro.conf.Positional[str]
+    """Name of a shipped planner, or the folder of one of yours."""
+    start: str
+    """Where to start, as numbers separated by commas."""
+    goal: str
+    """Where to end."""
+    chunks: str = "auto"
+    """Number of chunks to compose; auto takes the shortest plan that is certified."""
+    candidates: int = 64
+    """Most candidate plans to make."""
+    seed: int = 0
+    """The same seed gives the same plan."""
+    order: Literal["default", "parallel", "autoregressive", "autoregressive-backward", "gsc"] = "default"
+    """Order in which chunks are denoised."""
+    steps: int | None = None
+    """Noise levels to walk down; by default what the planner was tuned for."""
+    device: Annotated[str, tyro.conf.arg(metavar="auto|cpu|cuda")] = "auto"
+    """Where to compute."""
+    png: Path | None = None
+    """Draw the plan into this file."""
+    gif: Path | None = None
+    """Draw the denoising into this file."""
+    save: Path | None = None
+    """Keep the plan in this .npz file."""
+    json: bool = False
+    """Print the plan as one JSON object."""
+
+    def run(self) -> int:
+        from compdiffuser.planning.planner import Planner
+
+        planner = Planner.from_pretrained(self.model, self.device)
+        changes: dict[str, Any] = {} if self.steps is None else {"steps": self.steps}
+        if self.order != "default":
+            changes["order"] = self.order
+        frames = Frames() if self.gif else None
+        plan = planner.with_sampler(**changes).plan(
+            numbers(self.start, "start"), numbers(self.goal, "goal"), n_chunks=chunk_count(self.chunks),
+            n_candidates=self.candidates, seed=self.seed, watch=frames,
+        )  # fmt: skip
+        if self.png:
+            plan.plot(self.png)
+        if self.save:
+            plan.save(self.save)
+        if self.gif and frames is not None:
+            frames.animate(planner, plan, self.gif)
+        if self.json:
+            print(json.dumps(plan.to_dict()))
+        else:
+            tell(plan, [path for path in (self.png, self.gif, self.save) if path])
+        return 0 if plan.ok else 3
+
+
+def tell(plan: Any, files: list[Path]) -> None:
+    """The plan in a few lines."""
+    verdict = "certified" if plan.ok else "NOT certified: it may pass through a wall or jump"
+    print(f"plan      {len(plan.states)} states in {plan.n_chunks} chunks, {plan.length:.1f} long, {verdict}")
+    print(f"score     {plan.score:.4f} (confidence {plan.confidence:.2f}), best of {len(plan.scores)} candidates")
+    print(f"time      {plan.seconds:.2f} s")
+    for path in files:
+        print(f"written   {path}")
+    sys.stdout.flush()
+
+
+def numbers(text: str, what: str) -> list[float]:
+    """The state in "x,y,…"."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UserError(f"the {what} must be numbers separated by commas, not '{text}'") from None
+
+
+def chunk_count(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise UserError(f"chunks must be 'auto' or a number, not '{text}'") from None
+
+
+class Frames:
+    """Collects the estimates of a denoising, thinned out."""
+
+    def __init__(self, most: int = 40) -> None:
+        self.most = most
+        self.waves: list[list[Any]] = []
+
+    def __call__(self, index: int, rounds: int, estimate: Any) -> None:
+        if index == 0:
+            self.waves.append([])
+        if index % max(rounds // self.most, 1) == 0 or index == rounds - 1:
+            self.waves[-1].append(estimate.clone())
+
+    def animate(self, planner: Any, plan: Any, path: Path) -> None:
+        """Show the chosen candidate's chunks: its rows are those whose last estimate equals the plan's chunks."""
+        import numpy as np
+
+        from compdiffuser.data.mazes import maze
+        from compdiffuser.plotting.plans import animate_denoising
+
+        k = plan.n_chunks
+        for wave in self.waves:
+            last = planner.normalizer.denormalize(wave[-1]).cpu().numpy()
+            gaps = [np.abs(last[m : m + k] - plan.chunks).mean() for m in range(len(last) - k + 1)]
+            row = int(np.argmin(gaps))
+            if gaps[row] < 0.05 * np.ptp(plan.chunks):
+                frames = np.stack([planner.normalizer.denormalize(f[row : row + k]).cpu().numpy() for f in wave])
+                layout = maze(plan.maze) if plan.maze else None
+                animate_denoising(frames, path, maze=layout, start=plan.start, goal=plan.goal)
+                return

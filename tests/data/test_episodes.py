@@ -1,0 +1,52 @@
+import json
+
+import numpy as np
+import pytest
+
+from compdiffuser.types import Episodes, UserError
+
+
+def test_slicing_gives_whole_episodes(three):
+    assert len(three) == 3
+    last = three[-1]
+    assert len(last) == 1
+    np.testing.assert_array_equal(last.observations[:, 0], 2)
+    pair = three[:2]
+    np.testing.assert_array_equal(pair.starts, [0, 4])
+    np.testing.assert_array_equal(pair.observations, three.observations[:5])
+    np.testing.assert_array_equal(three[1:].qvel, three.qvel[4:])
+    assert [int(e.lengths[0]) for e in three] == [4, 1, 6]
+
+
+def test_terminals_and_back(three):
+    np.testing.assert_array_equal(np.flatnonzero(three.terminals), [3, 4, 10])
+    again = Episodes.from_terminals(three.observations, three.actions, three.terminals)
+    np.testing.assert_array_equal(again.starts, three.starts)
+    np.testing.assert_array_equal(again.lengths, three.lengths)
+
+
+def test_an_unfinished_last_episode_is_kept():
+    episodes = Episodes.from_terminals(np.zeros((5, 2)), np.zeros((5, 1)), np.array([0, 1, 0, 0, 0]))
+    np.testing.assert_array_equal(episodes.lengths, [2, 3])
+
+
+def test_arrays_cannot_be_written_to(three):
+    with pytest.raises(ValueError, match="read-only"):
+        three.observations[0] = 1.0
+
+
+def test_description_is_ready_for_json(three):
+    description = json.loads(json.dumps(three.describe()))
+    assert description["episodes"] == 3
+    assert description["states"] == 11
+    assert description["episode_length"] == {"min": 1, "median": 4.0, "max": 6}
+    assert description["fields"]["observations"]["max"] == [2.0, 5.0]
+
+
+def test_what_does_not_fit_is_named():
+    with pytest.raises(UserError, match="at least one episode, this one has 0"):
+        Episodes.from_terminals(np.zeros((0, 2)), np.zeros((0, 1)), np.zeros(0))
+    with pytest.raises(UserError, match="field 'actions' has 4 rows, but 'observations' has 5"):
+        Episodes.from_terminals(np.zeros((5, 2)), np.zeros((4, 1)), np.zeros(5))
+    with pytest.raises(UserError, match="do not fit the 5 recorded states"):
+        Episodes(np.zeros((5, 2)), np.zeros((5, 1)), np.array([0, 3]), np.array([3, 3]))

@@ -1,0 +1,60 @@
+import gymnasium
+import minari
+import numpy as np
+import pytest
+from minari.data_collector import EpisodeBuffer
+
+from compdiffuser.data.minari_io import from_minari, to_minari
+from compdiffuser.data.storage import load
+from compdiffuser.types import UserError
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+
+
+def test_round_trip_is_exact(small):
+    episodes = load(small)[:5]
+    to_minari(episodes, "maze/small-v0")
+    again = load("minari:maze/small-v0")
+    for name in ("observations", "actions", "starts", "lengths", "qpos", "qvel"):
+        expected, found = getattr(episodes, name), getattr(again, name)
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_foreign_dataset_with_dictionaries_loads():
+    observations = {"observation": np.ones((4, 3), np.float32), "achieved_goal": np.zeros((4, 2), np.float32)}
+    box = gymnasium.spaces.Box
+    minari.create_dataset_from_buffers(
+        "own/goals-v0",
+        [
+            EpisodeBuffer(
+                observations=observations,
+                actions=np.full((3, 2), 0.5, np.float32),
+                rewards=[0.0] * 3,
+                terminations=[False] * 3,
+                truncations=[False, False, True],
+            )
+        ],
+        observation_space=gymnasium.spaces.Dict(
+            observation=box(-9, 9, (3,), np.float32), achieved_goal=box(-9, 9, (2,), np.float32)
+        ),
+        action_space=box(-1, 1, (2,), np.float32),
+    )
+    episodes = from_minari("own/goals-v0")
+    assert episodes.observations.shape == (4, 3)
+    np.testing.assert_array_equal(episodes.actions[:, 0], [0.5, 0.5, 0.5, 0.0])
+    assert episodes.qpos is None
+
+
+def test_mistakes_are_named(three):
+    with pytest.raises(UserError, match="Minari dataset 'no/such-v0' cannot be loaded"):
+        from_minari("no/such-v0")
+    with pytest.raises(UserError, match="at least 2 states, the shortest here has 1"):
+        to_minari(three, "own/short-v0")
+    to_minari(three[:1], "own/once-v0")
+    with pytest.raises(UserError, match="'own/once-v0' exists already"):
+        to_minari(three[:1], "own/once-v0")

@@ -1,0 +1,75 @@
+import json
+
+import pytest
+from oracle import OraclePlanner
+
+from compdiffuser.cli.evaluate import Eval
+from compdiffuser.planning.planner import PlanConfig, Planner
+from compdiffuser.presets import preset
+from compdiffuser.types import UserError
+
+MEDIUM = preset("pointmaze-medium-stitch-v0")
+
+
+class Oracle(OraclePlanner):
+    """Stands in for a trained planner."""
+
+    preset, device, record = MEDIUM, "cpu", {"data": {"source": "official"}}
+    config = PlanConfig()
+
+    def with_sampler(self, **changes):
+        self.changes = {**getattr(self, "changes", {}), **changes}
+        return self
+
+
+@pytest.fixture
+def planner(monkeypatch) -> Oracle:
+    oracle = Oracle("medium")
+    monkeypatch.setattr(Planner, "from_pretrained", lambda name, device: oracle)
+    return oracle
+
+
+def test_json_goes_to_stdout_and_progress_to_stderr(planner, capsys, tmp_path):
+    command = Eval(
+        "any", tasks="1,3", episodes=1, seeds=2, workers=1, json=True, out=tmp_path / "r.json", plots=tmp_path
+    )
+    assert command.run() == 0
+    printed = capsys.readouterr()
+    result = json.loads(printed.out)
+    assert result == json.loads((tmp_path / "r.json").read_text())
+    assert (result["success"], result["std"], result["episodes"], result["seeds"]) == (100, 0, 4, [0, 1])
+    assert (result["dataset"], result["sampler"], result["replan"]) == (MEDIUM.name, "default", True)
+    assert (result["data"], result["steps_limit"], result["settings"]["candidates"]) == ("official", 1000, 64)
+    assert "episodes at their goal" in printed.err
+    assert {path.name for path in tmp_path.iterdir()} == {"r.json", "task1.png", "task3.png"}
+    assert [call["seed"] for call in planner.calls] == [0, 1000]
+
+
+def test_tables_for_people_and_the_papers_sampler(planner, capsys):
+    command = Eval("any", tasks="2", episodes=1, seeds=1, workers=1, sampler="gsc", guidance=1.5, replan=False)
+    assert command.run() == 0
+    assert "100.0 ± 0.0 % of goals reached" in capsys.readouterr().out
+    assert planner.changes == {"order": "gsc", "steps": 50, "eta": 0.0, "repeats": 1, "guidance": 1.5}
+    assert planner.config.score == "overlap"
+    assert (planner.calls[0]["n_chunks"], planner.calls[0]["n_candidates"]) == (MEDIUM.chunks, 40)
+
+
+def test_a_planner_without_environment_is_told(planner, monkeypatch):
+    monkeypatch.setattr(planner, "preset", None, raising=False)
+    with pytest.raises(UserError, match="cannot be evaluated"):
+        Eval("mine").run()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"seeds": 0}, "at least 1 seed, not 0"),
+        ({"episodes": 0}, "at least 1 episode per task, not 0"),
+        ({"candidates": 0}, "at least 1 candidate, not 0"),
+        ({"chunks": "0"}, "'auto' or at least 1, not '0'"),
+        ({"tasks": "1,x"}, "not '1,x'"),
+    ],
+)
+def test_bad_options_of_the_command_are_named(wrong, sentence):
+    with pytest.raises(UserError, match=sentence):
+        Eval("pointmaze-giant-stitch-v0", **wrong).run()

@@ -1,0 +1,125 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compdiffuser.cli.report import Report
+from compdiffuser.evaluation.report import outdated, read_results, render
+from compdiffuser.evaluation.results import provenance, summarize
+from compdiffuser.evaluation.rollout import CAUSES, EpisodeResult
+from compdiffuser.evaluation.tables import TABLES
+from compdiffuser.files import write_json
+from compdiffuser.planning.follower import Decision
+from compdiffuser.types import UserError
+
+ROOT = Path(__file__).parents[2]
+GIANT = "pointmaze-giant-stitch-v0"
+
+
+def episode(seed, task, number, cause=None) -> EpisodeResult:
+    decisions = (Decision(0, "start", True, 9, True, None), Decision(40, "lost", True, 7, False, None))
+    return EpisodeResult(task, number, seed, cause is None, 100, cause, np.zeros((3, 2)), decisions)
+
+
+def summary(**identity):
+    numbers = [(task, number) for task in (1, 2) for number in range(4)]
+    runs = [[episode(seed, t, n, CAUSES[n] if n < seed else None) for t, n in numbers] for seed in range(3)]
+    return summarize(runs, 1000, **{"dataset": GIANT, "method": "compdiffuser", "data": "regenerated", **identity})
+
+
+def test_success_is_the_mean_over_seeds_and_failures_add_up():
+    result = summary()
+    assert result["success_by_seed"] == [100, 75, 50]
+    assert result["success"] == 75
+    assert result["std"] == pytest.approx(np.std([100, 75, 50]), abs=0.01)
+    assert result["per_task"] == {"1": 75, "2": 75}
+    assert sum(result["failures"].values()) == len(result["failed_episodes"]) == 6
+    assert result["failures"]["infeasible plan"] == 4
+    assert (result["episodes"], result["episodes_per_task"], result["seeds"]) == (24, 4, [0, 1, 2])
+    assert result["replans_per_episode"] == 1
+    assert result["failed_episodes"][0]["decisions"][1]["reason"] == "lost"
+    json.dumps({**result, **provenance()}, allow_nan=False)
+
+
+def test_nothing_cannot_be_summarized():
+    with pytest.raises(UserError, match="no episodes"):
+        summarize([], 1000)
+
+
+def project(folder: Path, text: str) -> Path:
+    (folder / "docs" / "deep").mkdir(parents=True)
+    (folder / "README.md").write_text(text)
+    (folder / "docs" / "deep" / "page.md").write_text("no tables here\n")
+    (folder / "results").mkdir()
+    published = [{"dataset": GIANT, "method": "gsc", "success": 29, "std": 3, "sampler": "gsc", "source": "a paper"}]
+    write_json(folder / "results" / "published.json", {"published": published})
+    return folder
+
+
+BLOCK = "# Title\n\n<!-- table: pointmaze -->\nold\n<!-- /table -->\n\nAfter.\n"
+
+
+def test_report_writes_tables_once_and_check_sees_changes(tmp_path):
+    root = project(tmp_path, BLOCK)
+    write_json(root / "results" / "giant.json", summary(sampler="default", replan=True))
+    assert Report(check=True, root=root).run() == 1
+    assert (root / "README.md").read_text() == BLOCK
+    assert Report(root=root).run() == 0
+    text = (root / "README.md").read_text()
+    assert "| pointmaze-giant-stitch | – | 29 ± 3 | – | – | 75 ± 20 |" in text
+    assert "regenerated data, 3 seeds × 2 tasks × 4 episodes, 1000 steps" in text
+    assert "Published: a paper." in text
+    assert text.startswith("# Title\n")
+    assert text.endswith("\nAfter.\n")
+    assert Report(check=True, root=root).run() == 0
+    assert outdated(root, write=True) == []
+    write_json(root / "results" / "giant.json", {**summary(sampler="default", replan=True), "success": 80.0})
+    assert Report(check=True, root=root).run() == 1
+
+
+def test_of_two_results_the_one_over_more_episodes_counts(tmp_path):
+    write_json(tmp_path / "a.json", summary(sampler="default", replan=True))
+    write_json(tmp_path / "b.json", {**summary(sampler="default", replan=True), "success": 1.0, "episodes": 2})
+    assert "75 ± 20" in TABLES["pointmaze"](read_results(tmp_path))
+
+
+def test_speed_lists_every_benchmark(tmp_path):
+    entry = {"name": "one plan", "value": 0.4321, "unit": "s", "hardware": "two cores"}
+    write_json(tmp_path / "speed.json", {"benchmarks": [entry, {**entry, "target": "≤ 1 s"}]})
+    table = TABLES["speed"](read_results(tmp_path))
+    assert "| one plan | 0.432 s | – | two cores |" in table
+    assert "| one plan | 0.432 s | ≤ 1 s | two cores |" in table
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_renders_without_results(name):
+    assert "–" in TABLES[name]([])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("<!-- table: nonsense -->\n<!-- /table -->", "asks for table 'nonsense'; known tables: pointmaze"),
+        ("<!-- table: speed -->\nnever closed", "without its '<!-- /table -->'"),
+        ("<!-- table: speed -->\n<!-- table: speed -->\n<!-- /table -->", "without its"),
+    ],
+)
+def test_bad_markers_are_named(text, sentence):
+    with pytest.raises(UserError, match=sentence):
+        render(text, [], "README.md")
+
+
+def test_bad_result_files_are_named(tmp_path):
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(UserError, match=r"broken\.json"):
+        read_results(tmp_path)
+    (tmp_path / "broken.json").write_text("[1]")
+    with pytest.raises(UserError, match="holds a list"):
+        read_results(tmp_path)
+    with pytest.raises(UserError, match=r"no README\.md"):
+        outdated(tmp_path / "nowhere", write=False)
+
+
+def test_tables_of_this_project_agree_with_its_results():
+    assert outdated(ROOT, write=False) == []

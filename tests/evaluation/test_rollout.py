@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from oracle import OraclePlanner
+
+from compdiffuser.evaluation.rollout import CAUSES, episode_seed, evaluate
+from compdiffuser.planning.follower import Following, PlanFollower
+from compdiffuser.presets import preset
+from compdiffuser.types import UserError
+
+MEDIUM = preset("pointmaze-medium-stitch-v0")
+NAMES = ["pointmaze-medium-stitch-v0", "robotics-pointmaze-umaze-v0", "robotics-pointmaze-medium-v0"]
+
+
+def oracle(task=MEDIUM, **following) -> PlanFollower:
+    return PlanFollower(OraclePlanner(task.maze, spacing=0.02), task, Following(**following))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_perfect_plan_reaches_every_goal_in_the_real_environment(name):
+    task = preset(name)
+    results = evaluate(oracle(task, replan=False), task, episodes=1, workers=1)
+    assert [result.cause for result in results] == [None] * len(results)
+    assert all(0 < result.steps < task.step_limit for result in results)
+
+
+def test_results_are_the_same_whatever_the_number_of_workers():
+    runs = [evaluate(oracle(), MEDIUM, tasks=[1, 3], episodes=2, seed=4, workers=workers) for workers in (1, 2)]
+    assert [(r.task, r.episode, r.seed) for r in runs[0]] == [(1, 0, 4), (1, 1, 4), (3, 0, 4), (3, 1, 4)]
+    for one, two in zip(*runs, strict=True):
+        assert (one.success, one.steps, one.decisions) == (two.success, two.steps, two.decisions)
+        np.testing.assert_array_equal(one.path, two.path)
+
+
+class Scripted:
+    """A policy without plans that always does the same."""
+
+    def __init__(self, action):
+        self.action = np.asarray(action, float)
+
+    def reset(self, observations, goals):
+        self.episodes = len(observations)
+
+    def act(self, observations, active):
+        return np.tile(self.action, (self.episodes, 1))
+
+
+def test_a_policy_without_decisions_times_out_and_a_broken_one_is_unstable():
+    idle = evaluate(Scripted([0, 0]), MEDIUM, tasks=[1], episodes=2, step_limit=7, workers=1)
+    assert [(result.cause, result.steps, len(result.path)) for result in idle] == [("time out", 7, 8)] * 2
+    broken = evaluate(Scripted([np.nan, 0]), MEDIUM, tasks=[1], episodes=1, step_limit=7, workers=1)
+    assert [(result.cause, result.steps) for result in broken] == [("unstable simulation", 1)]
+
+
+class Straight(OraclePlanner):
+    """Plans straight through the walls."""
+
+    def plan_batch(self, starts, goals, **options):
+        from compdiffuser.planning.plan import Plan
+
+        lines = [np.linspace(s, g, 300) for s, g in zip(starts, goals, strict=True)]
+        return [Plan(line, line[None], line[0], line[-1], overlap=0, maze=self.name) for line in lines]
+
+
+def test_plans_through_walls_are_the_cause_of_failure():
+    policy = PlanFollower(Straight("medium"), MEDIUM, Following(patience=20))
+    (result,) = evaluate(policy, MEDIUM, tasks=[1], episodes=1, step_limit=150, workers=1)
+    assert result.cause == "infeasible plan"
+    assert "wall" in result.decisions[0].fault
+    assert len(result.decisions) > 1
+
+
+def test_an_agent_that_does_not_follow_is_lost():
+    policy = PlanFollower(OraclePlanner("medium"), MEDIUM, Following(replan=False, patience=20))
+    policy.controller = lambda observations, targets: np.zeros((len(observations), 2))
+    (result,) = evaluate(policy, MEDIUM, tasks=[1], episodes=1, step_limit=60, workers=1)
+    assert result.cause == "controller lost"
+    assert result.cause in CAUSES
+
+
+def test_seeds_differ_for_every_seed_task_and_episode():
+    seeds = {episode_seed(s, t, e) for s in range(5) for t in range(1, 6) for e in range(20)}
+    assert len(seeds) == 500
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"episodes": 0}, "at least 1 episode per task, not 0"),
+        ({"step_limit": 0}, "at least 1 step, not 0"),
+        ({"tasks": [9]}, "unknown task 9"),
+        ({"tasks": []}, "at least one task"),
+    ],
+)
+def test_bad_input_is_named(wrong, sentence):
+    with pytest.raises(UserError, match=sentence):
+        evaluate(oracle(), MEDIUM, workers=1, **wrong)

@@ -1,0 +1,143 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from oracle import OraclePlanner
+
+from compdiffuser.data.mazes import maze
+from compdiffuser.planning.controllers import PointController, PointVelocityController, controller_for
+from compdiffuser.planning.follower import Following, PlanFollower
+from compdiffuser.presets import preset
+from compdiffuser.types import UserError
+
+MEDIUM = preset("pointmaze-medium-stitch-v0")
+LAYOUT = maze("medium")
+START, GOAL = LAYOUT.center((1, 1)), LAYOUT.center((6, 6))
+
+
+def follower(episodes=1, planner=None, task=MEDIUM, **following) -> PlanFollower:
+    policy = PlanFollower(planner or OraclePlanner("medium"), task, Following(**following))
+    policy.reset(np.tile(START, (episodes, 1)), np.tile(GOAL, (episodes, 1)))
+    return policy
+
+
+def drive(policy: PlanFollower, at, steps: int, blocked: bool = False):
+    """Move ideal points without walls as the policy says; `blocked` ones stay where they are."""
+    active = np.ones(len(at), bool)
+    for _ in range(steps):
+        actions = policy.act(at, active)
+        at = at if blocked else at + 0.2 * actions
+    return at
+
+
+def test_controllers_clip_and_damp():
+    at = np.array([[0.0, 0.0], [1.0, 1.0]])
+    actions = PointController()(at, np.array([[0.1, -5.0], [1.0, 1.0]]))
+    np.testing.assert_allclose(actions, [[0.5, -1.0], [0.0, 0.0]])
+    fast = np.array([[0.0, 0.0, 3.0, 0.0]])
+    assert PointVelocityController()(fast, np.array([[0.05, 0.0]]))[0, 0] < 0
+    with pytest.raises(UserError, match="unknown controller 'legs'"):
+        controller_for(replace(MEDIUM, controller="legs"))
+
+
+@pytest.mark.parametrize("by", ["progress", "time"])
+def test_all_episodes_are_planned_in_one_call_and_followed_to_the_goal(by):
+    planner = OraclePlanner("medium")
+    policy = follower(episodes=3, planner=planner, by=by, seed=7)
+    at = drive(policy, np.tile(START, (3, 1)), steps=600)
+    assert [(call["problems"], call["seed"]) for call in planner.calls] == [(3, 7)]
+    assert np.linalg.norm(at - GOAL, axis=1).max() < 0.1
+
+
+def test_progress_never_goes_backwards():
+    policy = follower(replan=False)
+    rng, seen = np.random.default_rng(0), []
+    at = START[None].copy()
+    for _ in range(300):
+        at = at + 0.2 * policy.act(at, np.ones(1, bool)) + rng.normal(size=(1, 2)) * 0.3
+        seen.append(policy.executed(0))
+    assert (np.diff(seen) >= 0).all()
+    assert seen[-1] > 100
+
+
+def test_hovering_is_skipped():
+    class Hovering(OraclePlanner):
+        def plan_batch(self, *args, **kwargs):
+            plan = super().plan_batch(*args, **kwargs)[0]
+            hover = plan.states[30] + np.random.default_rng(0).normal(size=(200, 2)) * 0.1
+            states = np.concatenate([plan.states[:30], hover, plan.states[30:]])
+            return [replace(plan, states=states)]
+
+    steps = []
+    for planner in (OraclePlanner("medium"), Hovering("medium")):
+        policy, at, count = follower(planner=planner), START[None], 0
+        while np.linalg.norm(at - GOAL) > 1 and count < 1000:
+            at, count = at + 0.2 * policy.act(at, np.ones(1, bool)), count + 1
+        steps.append(count)
+    assert steps[1] < steps[0] + 10
+
+
+def test_lost_agents_are_replanned_together_with_automatic_chunks():
+    planner = OraclePlanner("medium")
+    policy = follower(episodes=3, planner=planner)
+    at = drive(policy, np.tile(START, (3, 1)), steps=20)
+    at[[0, 2]] = LAYOUT.center((6, 1))
+    policy.act(at, np.ones(3, bool))
+    assert [call["problems"] for call in planner.calls] == [3, 2]
+    assert planner.calls[1]["n_chunks"] == "auto"
+    assert planner.calls[1]["seed"] != planner.calls[0]["seed"]
+    assert [[d.reason for d in own] for own in policy.decisions] == [["start", "lost"], ["start"], ["start", "lost"]]
+    assert np.linalg.norm(drive(policy, at, steps=500) - GOAL, axis=1).max() < 0.1
+
+
+def test_finished_agents_are_left_alone():
+    planner = OraclePlanner("medium")
+    policy = follower(episodes=2, planner=planner)
+    at = np.tile(LAYOUT.center((6, 1)), (2, 1))
+    policy.act(at, np.array([True, False]))
+    assert [call["problems"] for call in planner.calls] == [2, 1]
+
+
+def test_fixed_chunks_recede():
+    planner = OraclePlanner("medium")
+    policy = follower(planner=planner, n_chunks=6)
+    at = drive(policy, START[None].copy(), steps=100)
+    done, planned = policy.executed(0), len(policy.plans[0].states)
+    policy.act(LAYOUT.center((6, 1))[None], np.ones(1, bool))
+    assert planner.calls[1]["n_chunks"] == [int(np.ceil((1 - (done - 10) / planned) * 6))]
+    assert planner.calls[1]["n_chunks"][0] < 6
+    assert len(at) == 1
+
+
+def test_stuck_agents_are_replanned_at_most_so_often():
+    planner = OraclePlanner("medium")
+    policy = follower(planner=planner, task=replace(MEDIUM, max_replans=3), patience=10)
+    drive(policy, START[None], steps=200, blocked=True)
+    assert len(planner.calls) == 4
+    assert [d.reason for d in policy.decisions[0]] == ["start"] + ["stuck"] * 4
+    assert [d.planned for d in policy.decisions[0]] == [True] * 4 + [False]
+
+
+def test_without_replanning_being_lost_is_noted_once():
+    planner = OraclePlanner("medium")
+    policy = follower(planner=planner, replan=False)
+    drive(policy, LAYOUT.center((6, 1))[None], steps=5, blocked=True)
+    assert len(planner.calls) == 1
+    assert [(d.reason, d.planned) for d in policy.decisions[0]] == [("start", True), ("lost", False)]
+
+
+def test_a_policy_can_be_reset_and_used_again():
+    policy = follower()
+    first = drive(policy, START[None], steps=50)
+    policy.reset(START[None], GOAL[None])
+    np.testing.assert_array_equal(drive(policy, START[None], steps=50), first)
+
+
+def test_bad_settings_are_named():
+    with pytest.raises(UserError, match="'arc'"):
+        Following(by="arc")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="at least 1 chunk, not 0"):
+        Following(n_chunks=0)
+    policy = PlanFollower(OraclePlanner("medium"), replace(MEDIUM, plan_dims=(0, 1, 5)))
+    with pytest.raises(UserError, match="lack planned dimension 5"):
+        policy.reset(START[None], GOAL[None])

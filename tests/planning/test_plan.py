@@ -1,0 +1,93 @@
+import json
+
+import numpy as np
+import pytest
+from oracle import oracle_plan
+
+from compdiffuser.data.mazes import maze
+from compdiffuser.planning.plan import Plan
+from compdiffuser.types import UserError
+
+
+def plan_in(name="medium", **options) -> Plan:
+    layout = maze(name)
+    return oracle_plan(name, layout.center((1, 1)), layout.center((6, 6)), **options)
+
+
+def test_saved_plan_loads_equal(tmp_path):
+    plan = plan_in()
+    read = Plan.load(plan.save(tmp_path / "new folder" / "plan.npz"))
+    for name in ("states", "chunks", "start", "goal", "scores"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(plan, name))
+    assert (read.overlap, read.score, read.ok, read.maze, read.candidates) == (8, 0.1, True, "medium", None)
+    assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["plan.npz"]
+
+
+def test_candidates_are_kept_where_given(tmp_path):
+    states = np.zeros((5, 2))
+    plan = Plan(states, states[None], states[0], states[-1], overlap=0, candidates=np.ones((3, 5, 2)))
+    assert Plan.load(plan.save(tmp_path / "plan.npz")).candidates.shape == (3, 5, 2)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a plan", b"PK\x03\x04 cut short"])
+def test_file_that_is_no_plan_is_named(tmp_path, content):
+    path = tmp_path / "bad.npz"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"bad\.npz' is not a plan"):
+        Plan.load(path)
+
+
+def test_pickled_file_is_refused(tmp_path):
+    path = tmp_path / "pickled.npz"
+    np.savez(path, meta=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(UserError, match="is not a plan"):
+        Plan.load(path)
+
+
+def test_other_npz_and_missing_file_are_named(tmp_path):
+    np.savez(tmp_path / "other.npz", observations=np.zeros(3))
+    with pytest.raises(UserError, match="is not a plan"):
+        Plan.load(tmp_path / "other.npz")
+    with pytest.raises(UserError, match="there is no plan at"):
+        Plan.load(tmp_path / "nowhere.npz")
+
+
+def test_plan_that_cannot_be_written_leaves_nothing(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UserError, match="cannot write"):
+        plan_in().save(tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_shapes_that_do_not_fit_are_named():
+    with pytest.raises(UserError, match=r"states \[T, D\]"):
+        Plan(np.zeros(3), np.zeros((1, 3, 2)), np.zeros(2), np.zeros(2), overlap=0)
+
+
+def test_to_dict_is_json_and_counts():
+    plan = plan_in()
+    plain = json.loads(json.dumps(plan.to_dict()))
+    assert plain["n_chunks"] == 4
+    assert len(plain["states"]) == len(plan.states)
+    assert plain["length"] == pytest.approx(plan.length)
+    unscored = Plan(plan.states, plan.chunks, plan.start, plan.goal, overlap=8)
+    assert json.loads(json.dumps(unscored.to_dict(), allow_nan=False))["score"] is None
+
+
+def test_length_of_a_straight_line():
+    states = np.linspace([0, 0, 9], [3, 4, 0], 11)
+    assert Plan(states, states[None], states[0], states[-1], overlap=0).length == pytest.approx(5)
+
+
+def test_faults_are_named():
+    good = plan_in()
+    assert good.fault() is None
+    layout = maze("medium")
+    line = np.linspace(layout.center((1, 1)), layout.center((6, 6)), 400)
+    through = Plan(line, line[None], line[0], line[-1], overlap=0, maze="medium")
+    assert "wall" in through.fault()
+    gap = np.delete(good.states, np.s_[40:60], axis=0)
+    assert "jumps" in Plan(gap, gap[None], gap[0], gap[-1], overlap=0, maze="medium").fault()
+    nowhere = np.full((4, 2), np.nan)
+    assert "not finite" in Plan(nowhere, nowhere[None], nowhere[0], nowhere[0], overlap=0).fault()
+    assert Plan(line, line[None], line[0], line[-1], overlap=0).fault() is None

@@ -1,0 +1,71 @@
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from compdiffuser import parallel
+from compdiffuser.data.generate import Shard, record_shard
+from compdiffuser.types import UserError
+
+
+def slow_square(number: int) -> int:
+    time.sleep(0.02 * (5 - number))  # later jobs finish first
+    return number * number
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_are_in_the_order_of_the_jobs(workers):
+    assert parallel.run(slow_square, range(6), workers=workers) == [0, 1, 4, 9, 16, 25]
+
+
+def test_a_stream_numbers_what_finishes():
+    assert dict(parallel.stream(slow_square, [3, 4], workers=2)) == {0: 9, 1: 16}
+
+
+def test_no_jobs_no_results():
+    assert parallel.run(slow_square, []) == []
+
+
+def test_an_error_in_a_job_reaches_the_caller():
+    with pytest.raises(ZeroDivisionError):
+        parallel.run(lambda job: 1 // job, [1, 0], workers=1)
+
+
+def test_short_work_is_quiet_and_long_work_leaves_a_line(capsys, monkeypatch):
+    parallel.run(slow_square, [5], workers=1, progress="squares")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(parallel, "QUIET_SECONDS", 0.0)
+    parallel.run(slow_square, [5], workers=1, progress="squares")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("squares: 1 of 1 in ")
+
+
+def test_a_terminal_gets_a_bar(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    parallel.run(slow_square, [4, 5], workers=1, progress="squares")
+    assert "squares" in capsys.readouterr().err
+
+
+def test_wrong_engines_and_workers_are_named(monkeypatch):
+    with pytest.raises(UserError, match="unknown engine 'slurm'; known engines: local, ray"):
+        parallel.run(slow_square, [1], engine="slurm")
+    with pytest.raises(UserError, match="at least 1, not -2"):
+        parallel.run(slow_square, [1], workers=-2)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"needs Ray, which is not installed: pip install 'compdiffuser\[ray\]'"):
+        parallel.run(slow_square, [1], engine="ray")
+
+
+def test_ray_records_what_local_processes_record():
+    ray = pytest.importorskip("ray")
+    shards = [Shard("robotics-pointmaze-umaze-v0", "train", first, 2, seed=0, policy=None) for first in (0, 2)]
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    try:
+        far = parallel.run(record_shard, shards, workers=2, engine="ray")
+    finally:
+        ray.shutdown()
+    for found, expected in zip(far, map(record_shard, shards), strict=True):
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array)

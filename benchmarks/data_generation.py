@@ -2,11 +2,13 @@
 
     python benchmarks/data_generation.py --name pointmaze-giant-stitch-v0 --workers 2
 
-Makes the dataset from nothing in a temporary folder and writes results/data_generation.json.
+Makes the dataset from nothing in a temporary folder and writes results/data_generation.json. Run it on an idle
+machine: the load it found when it began is among the figures.
 """
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 import tempfile
@@ -42,7 +44,7 @@ def main() -> None:
     options = tyro.cli(Benchmark)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{options.name}.npz"
-        began = time.perf_counter()
+        load, began = os.getloadavg()[0], time.perf_counter()
         generate.make(options.name, options.episodes, options.workers, out=path)
         seconds = time.perf_counter() - began
         train, validation = storage.load(path), storage.load(path, split="val")
@@ -54,6 +56,7 @@ def main() -> None:
         "workers": options.workers,
         "cores": joblib.cpu_count(),
         "machine": platform.processor() or platform.machine(),
+        "load_before": round(load, 2),
         "episodes": len(train) + len(validation),
         "states": states,
         "seconds": round(seconds, 1),

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +31,19 @@ def replacing(path: str | Path) -> Iterator[Path]:
         reason = REASONS.get(error.errno or 0, error.strerror or str(error))
         raise UserError(f"cannot write '{path}': {reason}") from error
     finally:
-        temporary.unlink(missing_ok=True) if os.access(path.parent, os.W_OK) else None
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def write_json(path: str | Path, value: Any) -> None:
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_json(path: str | Path) -> Any:
     """The parsed file, or a sentence that names it."""
     try:
-        return json.loads(Path(path).read_text())
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"'{path}' does not exist") from None
     except (OSError, ValueError) as error:

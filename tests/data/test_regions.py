@@ -41,11 +41,14 @@ def test_paths_do_not_take_a_short_cut_outside_the_region():
     assert len(inside) > layout.distances((5, 7))[1, 7] + 1
 
 
-def test_no_episode_starts_where_the_last_region_joins_the_second():
+def test_recordings_show_the_way_into_every_region_and_out_of_it():
+    """The large maze's last region meets the second in two cells; both are starts and goals."""
     recipe = Regions(preset("robotics-pointmaze-large-v0"))
-    starts = set()
-    for episode in range(2, 90, 3):
-        first = recipe.record(episode, np.random.default_rng(episode)).arrays()["observations"][0, :2]
-        starts.add(recipe.maze.cell(first))
-    assert not starts & {(1, 6), (5, 6)}
-    assert len(starts) > 8
+    starts, ends = set(), set()
+    for episode in range(2, 180, 3):
+        positions = recipe.record(episode, np.random.default_rng(episode)).arrays()["observations"][:, :2]
+        starts.add(recipe.maze.cell(positions[0]))
+        ends.add(recipe.maze.cell(positions[-1]))
+    assert starts & {(1, 6), (5, 6)}
+    assert ends & {(1, 6), (5, 6)}
+    assert len(starts) > 12

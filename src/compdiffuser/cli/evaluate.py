@@ -57,6 +57,8 @@ class Eval:
     """Simulator processes; one per core where not given."""
     device: str = "auto"
     """Where the planner runs: auto, cpu, cuda."""
+    compile: bool = True
+    """Compile the network on a GPU: some seconds once, then about twice as fast."""
     out: Path | None = None
     """Also write the JSON object to this file."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -69,9 +71,12 @@ class Eval:
         from compdiffuser.evaluation.environments import WorkerError
         from compdiffuser.evaluation.results import provenance, summarize
         from compdiffuser.files import write_json
+        from compdiffuser.planning.checkpoint import choose_device
         from compdiffuser.planning.planner import Planner
 
-        planner = self._sampling(Planner.from_pretrained(self.name, device=self.device))
+        device = choose_device(self.device)
+        compiled = self.compile and device.type == "cuda"
+        planner = self._sampling(Planner.from_pretrained(self.name, device=str(device), compiled=compiled))
         preset = planner.preset
         if preset is None:
             raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")

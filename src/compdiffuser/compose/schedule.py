@@ -79,5 +79,5 @@ class Schedule:
 
     def truncated(self, sigma: float) -> Schedule:
         """Only the steps from the first level not above `sigma` on, for refining a noised plan."""
-        begin = int((self.sigma[:-1] <= sigma).int().argmax())
+        begin = int((self.sigma[:-1] > sigma).sum())
         return Schedule(self.sigma[begin:], self.keep[begin:], self.noise[begin:])

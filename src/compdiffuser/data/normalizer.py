@@ -65,8 +65,9 @@ def _kind(states: torch.Tensor | Array) -> tuple[torch.device | None, Any]:
 def _coefficients(normalizer: Normalizer, device: torch.device | None, dtype: Any) -> tuple[Any, Any, Any, Any]:
     """Low limit, gain, half of the range and shift, once per device: nothing is copied to it on later calls."""
     low, high = np.array(normalizer.low, np.float64), np.array(normalizer.high, np.float64)
-    constant = low == high
     spread = (high - low) / 2
+    constant = spread < 1e-36  # below this, 1/spread is no float32 number
+    spread = np.where(constant, 0.0, spread)
     gain = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, spread))
     arrays = (low, gain, spread, np.where(constant, 0.0, -1.0))
     if device is None:

@@ -3,6 +3,10 @@
 Regions take turns. A waypoint controller drives the point from one cell of the region to another through the region's
 own cells, with Gaussian noise on the action; the episode ends where the environment says that the goal is reached. Only
 the cells that regions share allow a path from one to the next, which is what a planner has to find out.
+
+The original finds its paths in the whole maze, so that some of the large maze's last region lead through the region
+next to it, and starts no episode where those two meet. Here paths stay inside, so episodes start there too: otherwise
+recordings would show the way out of that region and none the way in.
 """
 
 from __future__ import annotations
@@ -50,9 +54,6 @@ REGIONS: dict[str, tuple[tuple[Cell, ...], ...]] = {
     ),
 }
 
-GOALS_ONLY: dict[str, tuple[Cell, ...]] = {"robotics-large": ((1, 6), (5, 6))}
-"""Cells of the last region in which no episode starts."""
-
 
 class Regions:
     """Drives within one region per episode; episode e belongs to region e modulo their number."""
@@ -76,10 +77,8 @@ class Regions:
 
     def record(self, episode: int, rng: np.random.Generator) -> Recording:
         region = self.region(episode)
-        avoided = GOALS_ONLY.get(self.preset.maze, ()) if region is self.regions[-1] else ()
-        starts = [cell for cell in region if cell not in avoided]
         for _ in range(ATTEMPTS):
-            start = starts[rng.integers(len(starts))]
+            start = region[rng.integers(len(region))]
             others = [cell for cell in region if cell != start]
             goal = others[rng.integers(len(others))]
             recording = self._drive(start, goal, frozenset(region), rng)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.formulation import formulation
 from compdiffuser.models.dit1d import DiT1d
-from compdiffuser.models.unet1d import UNet1d
+from compdiffuser.models.unet1d import GROUPS, UNet1d
 from compdiffuser.types import UserError
 
 FREQUENCIES = 32  # per noise level, as sines and cosines
@@ -49,6 +49,13 @@ class DenoiserConfig:
     """Hidden size of the transformer's feed-forward layers over its width."""
 
     def __post_init__(self) -> None:
+        for name, choices in (("architecture", ("dit1d", "unet1d")), ("neighbours", ("channels", "encoder"))):
+            if getattr(self, name) not in choices:
+                raise UserError(f"unknown {name} '{getattr(self, name)}'; choose one of {', '.join(choices)}")
+        formulation(self.preset)
+        for name in ("dim", "width", "depth", "heads", "patch"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.overlap < 1 or 2 * self.overlap > self.horizon:
             raise UserError(
                 f"an overlap of {self.overlap} must be at least 1 and at most half the horizon {self.horizon}"
@@ -60,6 +67,8 @@ class DenoiserConfig:
             )
         if self.architecture == "dit1d" and self.width % (2 * self.heads):
             raise UserError(f"width {self.width} does not divide into {self.heads} heads of even size")
+        if self.architecture == "unet1d" and self.width % GROUPS:
+            raise UserError(f"width {self.width} is not a multiple of {GROUPS}, which unet1d needs")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -67,6 +76,8 @@ class DenoiserConfig:
 
 class Denoiser(nn.Module):
     """x₀ from a noisy chunk and its conditions."""
+
+    frequencies: Tensor
 
     def __init__(self, config: DenoiserConfig) -> None:
         super().__init__()
@@ -100,6 +111,12 @@ class Denoiser(nn.Module):
         self.compute = dtype
         self.network.to(dtype)
         return self
+
+    def compile_network(self, dynamic: bool = False) -> None:
+        """Compile the network's blocks. Equal blocks share one program, which takes seconds, not most of a minute."""
+        blocks = self.network.blocks if isinstance(self.network, DiT1d) else [self.network]
+        for block in blocks:
+            block.compile(dynamic=dynamic)
 
     def _inputs(self, x: Tensor, sigma: Tensor, c: Conditions) -> tuple[Tensor, Tensor]:
         """Channels [M, H, C] and row features [M, F]."""

@@ -28,8 +28,8 @@ class Runner:
         if on_gpu:
             self.denoiser.compute_in(torch.float16)
         if compiled:
-            # Worth half a minute where tens of thousands of chunks follow; batch sizes stay free.
-            self.denoiser.network = torch.compile(self.denoiser.network, dynamic=True)  # type: ignore[assignment]
+            # Worth some seconds where tens of thousands of chunks follow; batch sizes stay free.
+            self.denoiser.compile_network(dynamic=True)
         self.device = device
         self.most_rows = GPU_ROWS if on_gpu else CPU_ROWS
         self.graphs: dict[int, Captured] = {}

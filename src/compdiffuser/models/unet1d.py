@@ -11,6 +11,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+GROUPS = 8  # of channels that are normalized together
+
 
 class UNet1d(nn.Module):
     """inputs [M, H, C], features [M, F] -> [M, H, D]"""
@@ -55,9 +57,9 @@ class Residual(nn.Module):
 
     def __init__(self, channels: int, wider: int, condition: int) -> None:
         super().__init__()
-        self.first = nn.Sequential(nn.Conv1d(channels, wider, 5, padding=2), nn.GroupNorm(8, wider), nn.SiLU())
+        self.first = nn.Sequential(nn.Conv1d(channels, wider, 5, padding=2), nn.GroupNorm(GROUPS, wider), nn.SiLU())
         self.film = nn.Linear(condition, 2 * wider)
-        self.second = nn.Sequential(nn.Conv1d(wider, wider, 5, padding=2), nn.GroupNorm(8, wider), nn.SiLU())
+        self.second = nn.Sequential(nn.Conv1d(wider, wider, 5, padding=2), nn.GroupNorm(GROUPS, wider), nn.SiLU())
         self.skip = nn.Conv1d(channels, wider, 1) if channels != wider else nn.Identity()
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
@@ -65,7 +67,10 @@ class Residual(nn.Module):
         return self.second(self.first(x) * (1 + scale) + shift) + self.skip(x)
 
 
-def through(blocks: nn.ModuleList, x: Tensor, condition: Tensor) -> Tensor:
-    for block in blocks:
-        x = block(x, condition)
-    return x
+class Blocks(nn.ModuleList):
+    """Residual blocks one after another, under the same features."""
+
+    def forward(self, x: Tensor, condition: Tensor) -> Tensor:
+        for block in self:
+            x = block(x, condition)
+        return x

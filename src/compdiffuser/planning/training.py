@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import compdiffuser
 from compdiffuser.data.normalizer import Normalizer
@@ -37,10 +40,12 @@ def train_planner(
     method: str = "compdiffuser",
     compiled: bool | None = None,
     progress: bool = True,
+    snapshots: Sequence[float] = (),
 ) -> Checkpoint:
     """Train a chunk model on `episodes` as `preset` says, and leave the planner in `out`.
 
-    The model's horizon, overlap and dimensions come from the preset; everything else from `model`.
+    The model's horizon, overlap and dimensions come from the preset; everything else from `model`. Planners as they
+    were after so many seconds of training are kept in `out/after-SECONDS` for each of `snapshots`.
     """
     device = torch.device(device)
     config = config or TrainConfig()
@@ -58,8 +63,17 @@ def train_planner(
     )
     torch.manual_seed(config.seed)
     denoiser = Denoiser(model).to(device)
+    if compiled if compiled is not None else device.type == "cuda":
+        denoiser.compile_network()
     learner = ChunkLearner(denoiser, windows, objective, config.batch)
-    outcome = fit(learner, config, device, out, compiled=compiled, progress=progress)
+    due = sorted(snapshots, reverse=True)
+    kept: list[tuple[float, list[Tensor]]] = []
+
+    def watch(seconds: float, average: list[Tensor]) -> None:
+        if due and seconds >= due[-1]:
+            kept.append((due.pop(), [weight.clone() for weight in average]))
+
+    outcome = fit(learner, config, device, out, progress=progress, watch=watch)
     record = {
         "method": method,
         "training": config.to_dict(),
@@ -71,10 +85,20 @@ def train_planner(
         "versions": {"compdiffuser": compdiffuser.__version__, "torch": torch.__version__},
         "data": manifest or {},
     }
-    calibration = calibrate(Runner(denoiser, device), windows, preset.overlap)
-    checkpoint = Checkpoint(denoiser, normalizer, calibration, preset.name, preset.max_chunks, record)
+
+    def planner(trained: Denoiser) -> Checkpoint:
+        calibration = calibrate(Runner(trained, device), windows, preset.overlap)
+        return Checkpoint(trained, normalizer, calibration, preset.name, preset.max_chunks, record)
+
+    checkpoint = planner(denoiser)
     if int(os.environ.get("RANK", "0")) == 0:
         checkpoint.save(out)
+        for seconds, weights in kept:
+            younger = copy.deepcopy(denoiser)
+            with torch.no_grad():
+                for parameter, weight in zip(younger.parameters(), weights, strict=True):
+                    parameter.copy_(weight)
+            planner(younger).save(out / f"after-{seconds:g}")
     return checkpoint
 
 

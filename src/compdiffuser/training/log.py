@@ -19,6 +19,11 @@ from compdiffuser.training.config import TrainConfig
 COLUMNS = ("step", "loss", "learning_rate", "seconds")
 
 
+def _complete(row: list[str]) -> bool:
+    """Whether a line was written to its end: a killed run may leave a part of one."""
+    return len(row) == len(COLUMNS) and row[0].isdigit()
+
+
 class TrainLog:
     """Continues the log of an earlier run up to the step it resumed from."""
 
@@ -46,7 +51,7 @@ class TrainLog:
         rows: list[list[str]] = []
         if self.path.exists():
             with open(self.path, newline="") as file:
-                rows = [row for row in list(csv.reader(file))[1:] if len(row) == len(COLUMNS) and int(row[0]) <= step]
+                rows = [row for row in list(csv.reader(file))[1:] if _complete(row) and int(row[0]) <= step]
         if rows:
             self.last_loss = float(rows[-1][1])
         text = io.StringIO()

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,8 @@ WARM_UPDATES = 3  # eager updates before capture: they allocate what the graph w
 class Learner(Protocol):
     """What is trained."""
 
-    module: nn.Module
+    @property
+    def module(self) -> nn.Module: ...
 
     def loss(self, module: nn.Module, generator: torch.Generator) -> Tensor:
         """A scalar loss of `module` (the learner's own, perhaps wrapped) on a batch drawn from `generator`."""
@@ -38,6 +40,8 @@ class Outcome:
 
     steps: int
     seconds: float
+    preparation: float
+    """Seconds of compiling and capturing before."""
     loss: float
     peak_memory: int
     """Bytes on the GPU; 0 on a CPU."""
@@ -46,13 +50,12 @@ class Outcome:
 class Updater:
     """One update of the weights and of their average, eager or as a CUDA graph."""
 
-    def __init__(self, learner: Learner, config: TrainConfig, device: torch.device, compiled: bool) -> None:
+    def __init__(self, learner: Learner, config: TrainConfig, device: torch.device) -> None:
         self.learner, self.config, self.device = learner, config, device
         self.processes = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         module = learner.module
-        self.parameters = [p for p in module.parameters() if p.requires_grad]
-        self.average = [p.detach().clone() for p in self.parameters]
+        self.parameters: list[Tensor] = [p for p in module.parameters() if p.requires_grad]
         matrices = [p for p in self.parameters if p.ndim > 1]
         vectors = [p for p in self.parameters if p.ndim <= 1]
         on_gpu = device.type == "cuda"
@@ -67,16 +70,18 @@ class Updater:
         self.graph: torch.cuda.CUDAGraph | None = None
         # Eager updates and the capture share one side stream: gradients must not depend on work outside the graph.
         self.stream = torch.cuda.Stream() if on_gpu else None
-        self.module = torch.compile(module) if compiled else module
+        self.module = module
         if self.processes > 1:
             from accelerate import Accelerator
 
+            # Every process takes the first one's weights, so the average starts from those.
             self.module = Accelerator(cpu=not on_gpu).prepare(self.module)
+        self.average = [p.detach().clone() for p in self.parameters]
 
     def update(self, step: int, progress: float) -> None:
         """Update number `step`."""
         # The batch is a function of (seed, process, step): a resumed run needs no generator state.
-        self.generator.manual_seed((self.config.seed * 1_000_003 + self.rank) * 100_000_007 + step)
+        self.generator.manual_seed(((self.config.seed * 1_000_003 + self.rank) * 100_000_007 + step) % 2**63)
         self.rate.fill_(self.config.rate(step, progress))
         self.decay.fill_(self.config.decay(step))
         if self.graph is not None:
@@ -88,6 +93,14 @@ class Updater:
             torch.cuda.current_stream().wait_stream(self.stream)
         else:
             self._update()
+
+    def agreed(self, seconds: float) -> float:
+        """The first process's clock: rates, and the moment to stop, must be the same in all of them."""
+        if self.processes == 1 or self.config.time_limit is None:
+            return seconds
+        clock = torch.tensor([seconds], dtype=torch.float64, device=self.device)
+        torch.distributed.broadcast(clock, src=0)
+        return clock.item()
 
     def capture(self) -> None:
         """Record the update as a CUDA graph; recording runs nothing."""
@@ -110,18 +123,18 @@ class Updater:
         torch._foreach_add_(self.average, torch._foreach_mul(self.parameters, 1 - self.decay))
         self.total += loss.detach()
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Any]:
         return {
             "module": self.learner.module.state_dict(),
             "average": self.average,
             "optimizer": self.optimizer.state_dict(),
         }
 
-    def restore(self, state: dict[str, object]) -> None:
-        self.learner.module.load_state_dict(state["module"])  # type: ignore[arg-type]
-        for mine, saved in zip(self.average, state["average"], strict=True):  # type: ignore[call-overload]
+    def restore(self, state: dict[str, Any]) -> None:
+        self.learner.module.load_state_dict(state["module"])
+        for mine, saved in zip(self.average, state["average"], strict=True):
             mine.copy_(saved)
-        self.optimizer.load_state_dict(state["optimizer"])  # type: ignore[arg-type]
+        self.optimizer.load_state_dict(state["optimizer"])
         # Loading replaces the rate by a copy; the loop writes to its own tensor.
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate
@@ -134,26 +147,35 @@ class Updater:
 
 
 def fit(
-    learner: Learner, config: TrainConfig, device: torch.device, out: Path, *, compiled: bool | None = None,
-    progress: bool = True,
+    learner: Learner, config: TrainConfig, device: torch.device, out: Path, *, progress: bool = True,
+    watch: Callable[[float, list[Tensor]], None] | None = None,
 ) -> Outcome:  # fmt: skip
-    """Train, checkpointing into `out` and continuing from there if a checkpoint is found; ends with averaged weights."""
+    """Train, checkpointing into `out` and continuing from a checkpoint found there; ends with averaged weights.
+
+    `watch` sees the seconds of training and the averaged weights whenever a line is logged.
+    """
     on_gpu = device.type == "cuda"
-    updater = Updater(learner, config, device, compiled if compiled is not None else on_gpu)
+    updater = Updater(learner, config, device)
     step, before = load_resume(out, updater, config)
     begun = time.perf_counter()
+    preparation = 0.0
     warm = step + WARM_UPDATES
     losses = step
     with TrainLog(out, config, step, before, show=progress and updater.rank == 0, write=updater.rank == 0) as log:
         while True:
-            seconds = before + time.perf_counter() - begun
+            preparing = on_gpu and step <= warm
+            seconds = updater.agreed(before + (0.0 if preparing else time.perf_counter() - begun))
             done = config.progress(step, seconds)
             if done >= 1:
                 if step > losses:
                     log.write(step, float(updater.total) / (step - losses), 0.0, seconds)
                 break
-            if on_gpu and updater.processes == 1 and step == warm:
-                updater.capture()
+            if on_gpu and step == warm:
+                if updater.processes == 1:
+                    updater.capture()
+                # Compiling and capturing are no training: the clock that ends it starts now.
+                preparation = time.perf_counter() - begun
+                begun += preparation
             updater.update(step, done)
             step += 1
             if step % config.log_every == 0:
@@ -161,6 +183,8 @@ def fit(
                 log.write(step, float(updater.total) / (step - losses), config.rate(step, done), seconds)
                 updater.total.zero_()
                 losses = step
+                if watch is not None:
+                    watch(seconds, updater.average)
             if step % config.checkpoint_every == 0 and updater.rank == 0:
                 save_resume(out, updater, config, step, before + time.perf_counter() - begun)
     if on_gpu:
@@ -170,4 +194,4 @@ def fit(
         save_resume(out, updater, config, step, seconds)
     updater.adopt_average()
     peak = torch.cuda.max_memory_allocated() if on_gpu else 0
-    return Outcome(step, seconds, log.last_loss, peak)
+    return Outcome(step, seconds, preparation, log.last_loss, peak)

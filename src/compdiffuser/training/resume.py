@@ -17,8 +17,8 @@ FREE = {"steps", "time_limit", "checkpoint_every", "log_every"}
 
 
 class Resumable(Protocol):
-    def state(self) -> dict[str, object]: ...
-    def restore(self, state: dict[str, object]) -> None: ...
+    def state(self) -> dict[str, Any]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
 
 
 def _fixed(config: TrainConfig) -> dict[str, Any]:
@@ -26,8 +26,9 @@ def _fixed(config: TrainConfig) -> dict[str, Any]:
 
 
 def save_resume(out: Path, learner: Resumable, config: TrainConfig, step: int, seconds: float) -> None:
-    with replacing(out / NAME) as temporary:
-        torch.save({"step": step, "seconds": seconds, "config": _fixed(config), **learner.state()}, temporary)
+    # Through Python's own file, a full disk is an OSError with its reason.
+    with replacing(out / NAME) as temporary, open(temporary, "wb") as file:
+        torch.save({"step": step, "seconds": seconds, "config": _fixed(config), **learner.state()}, file)
 
 
 def load_resume(out: Path, learner: Resumable, config: TrainConfig) -> tuple[int, float]:
@@ -37,18 +38,19 @@ def load_resume(out: Path, learner: Resumable, config: TrainConfig) -> tuple[int
         return 0, 0.0
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
+        step, seconds, settings = int(saved["step"]), float(saved["seconds"]), dict(saved["config"])
     except Exception as error:
         raise UserError(
             f"checkpoint '{path}' cannot be read ({type(error).__name__}); remove it to start anew"
         ) from None
     for name, value in _fixed(config).items():
-        if saved["config"].get(name) != value:
-            was = saved["config"].get(name)
+        if settings.get(name) != value:
             raise UserError(
-                f"'{out}' holds a run with {name} {was}, not {value}; choose another folder or the same value"
+                f"'{out}' holds a run with {name} {settings.get(name)}, not {value}; "
+                "choose another folder or the same value"
             )
     try:
         learner.restore(saved)
     except (RuntimeError, ValueError, KeyError) as error:
         raise UserError(f"'{out}' holds a run of another model: {str(error).splitlines()[0]}") from None
-    return int(saved["step"]), float(saved["seconds"])
+    return step, seconds

@@ -1,0 +1,142 @@
+"""How long planning through the giant maze takes, on the machine it runs on.
+
+    python benchmarks/planning_speed.py --out results/planning_speed_h200.json --hardware "one H200"
+    python benchmarks/planning_speed.py --out results/planning_speed_cpu.json --hardware "two CPU cores"
+
+Times are of the second call with the same shapes, as a server or a replanning agent would see; the first call, which
+captures CUDA graphs, is listed too. Problems are random cells at least ten steps apart, not the benchmark's tasks.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+
+from compdiffuser import Planner
+from compdiffuser.compose import ORDERS, Chains, Schedule, sample
+from compdiffuser.compose.schedule import SamplerConfig
+from compdiffuser.data.mazes import maze
+from compdiffuser.files import write_json
+from compdiffuser.types import Array
+
+NAME = "pointmaze-giant-stitch-v0"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    out: Path = Path("results/planning_speed.json")
+    hardware: str = "this machine"
+    device: str = "auto"
+    problems: int = 10
+    """Problems planned one by one."""
+    batch: int = 100
+    """Problems planned in one batch; 0 leaves that out."""
+    chunks: tuple[int, ...] = (2, 3, 4, 6, 8, 9, 12, 16, 24, 32)
+    """K whose sampling is timed."""
+    candidates: int = 40
+    """Candidates of the timed sampling."""
+
+
+def main() -> None:
+    options = tyro.cli(Benchmark)
+    planner = Planner.from_pretrained(NAME, device=options.device)
+    figures: list[dict[str, Any]] = []
+
+    def note(name: str, value: float, unit: str, **more: Any) -> None:
+        figures.append({"name": name, "value": round(value, 4), "unit": unit, "hardware": options.hardware, **more})
+        print(figures[-1], flush=True)
+
+    starts, goals = problems(max(options.problems, options.batch))
+    one_by_one(planner, starts, goals, options, note)
+    if options.batch:
+        whole = timed(lambda: planner.plan_batch(starts[: options.batch], goals[: options.batch]), planner, repeats=1)
+        note(f"{options.batch} problems in one batch, automatic K", whole, "s", target=30)
+    sampling(planner, options, note)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    note("peak memory of the process", peak, "MiB")
+    write_json(options.out, {"command": "python benchmarks/planning_speed.py", "benchmarks": figures})
+
+
+def one_by_one(
+    planner: Planner, starts: Array, goals: Array, options: Benchmark, note: Callable[..., None]
+) -> None:
+    """One plan at a time, with automatic K."""
+    began = time.perf_counter()
+    planner.plan(starts[0], goals[0])
+    note("one plan, automatic K, first call", time.perf_counter() - began, "s")
+    seconds, certified = [], 0
+    for start, goal in zip(starts[: options.problems], goals[: options.problems], strict=True):
+        planner.plan(start, goal)  # captures this problem's shapes
+        began = time.perf_counter()
+        certified += planner.plan(start, goal).ok
+        seconds.append(time.perf_counter() - began)
+    note("one plan, automatic K, median", float(np.median(seconds)), "s", target=1 if on_gpu(planner) else 15)
+    note("one plan, automatic K, slowest", max(seconds), "s")
+    note("share of these plans certified", certified / options.problems, "")
+
+
+def sampling(planner: Planner, options: Benchmark, note: Callable[..., None]) -> None:
+    """The paper's sampler (50 deterministic steps, guidance 2) against K, and the wavefront against the sequence."""
+    config = SamplerConfig(steps=50, eta=0.0, repeats=1, guidance=2.0)
+    schedule = Schedule.build(planner.denoise.denoiser.formulation.sampling_levels, config, planner.device)
+    for k in options.chunks:
+        ends = torch.zeros(options.candidates, planner.model.dim, device=planner.device)
+        lengths, seeds = torch.full((options.candidates,), k), torch.arange(options.candidates)
+        chains = Chains.build(ends - 0.5, ends + 0.5, lengths, seeds)
+        drawn = {}
+        for order in ("autoregressive", "parallel", *(("sequential",) if k in (3, 6, 9) else ())):
+
+            def draw(order: str = order, chains: Chains = chains) -> None:
+                drawn[order] = sample(
+                    planner.denoise, chains, schedule, ORDERS[order](chains),
+                    horizon=planner.model.horizon, overlap=planner.model.overlap, guidance=2.0,
+                )  # fmt: skip
+
+            target = {"target": 0.3} if (order, k) == ("autoregressive", 9) and on_gpu(planner) else {}
+            name = f"{order}, {options.candidates} candidates, 50 steps, guidance 2, K = {k}"
+            note(name, timed(draw, planner), "s", **target)
+        if "sequential" in drawn:
+            gap = (drawn["sequential"] - drawn["autoregressive"]).abs().max()
+            note(f"largest difference between wavefront and sequence, K = {k}", float(gap), "")
+
+
+def on_gpu(planner: Planner) -> bool:
+    return planner.device.type == "cuda"
+
+
+def timed(call: Callable[[], object], planner: Planner, repeats: int = 3) -> float:
+    """Best of `repeats`, after one call that is not counted."""
+    best = float("inf")
+    for attempt in range(repeats + 1):
+        began = time.perf_counter()
+        call()
+        if on_gpu(planner):
+            torch.cuda.synchronize()
+        if attempt or not on_gpu(planner):
+            best = min(best, time.perf_counter() - began)
+    return best
+
+
+def problems(count: int) -> tuple[Array, Array]:
+    """Random starts and goals [P, 2] at least ten cells apart."""
+    layout = maze("giant")
+    rng = np.random.default_rng(0)
+    cells = layout.free_cells
+    pairs: list[tuple[Array, Array]] = []
+    while len(pairs) < count:
+        start, goal = (cells[rng.integers(len(cells))] for _ in range(2))
+        if layout.distances(goal)[start] >= 10:
+            pairs.append(tuple(layout.center(cell) + rng.uniform(-1, 1, 2) for cell in (start, goal)))
+    return np.array([s for s, _ in pairs], np.float32), np.array([g for _, g in pairs], np.float32)
+
+
+if __name__ == "__main__":
+    main()

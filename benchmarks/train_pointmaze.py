@@ -1,0 +1,96 @@
+"""Train the PointMaze planners that ship with the project, from nothing, on one GPU.
+
+    python benchmarks/train_pointmaze.py                       # all six, about 15 minutes on one H200
+    python benchmarks/train_pointmaze.py --only pointmaze-giant-stitch-v0 --snapshots 20 40 80 160
+
+Data is made while the planner before it trains. Each planner lands in pretrained/ with its config and log;
+time, updates and memory go to results/training_pointmaze.json.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from compdiffuser.data import storage
+from compdiffuser.files import read_json, write_json
+from compdiffuser.planning.checkpoint import choose_device
+from compdiffuser.planning.training import monolithic, train_planner
+from compdiffuser.presets import preset
+from compdiffuser.training.config import TrainConfig
+
+SECONDS = {
+    "pointmaze-giant-stitch-v0": 300,
+    "pointmaze-large-stitch-v0": 110,
+    "pointmaze-medium-stitch-v0": 80,
+    "robotics-pointmaze-umaze-v0": 45,
+    "robotics-pointmaze-medium-v0": 80,
+    "robotics-pointmaze-large-v0": 100,
+}
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    only: tuple[str, ...] = tuple(SECONDS)
+    """Datasets to train on."""
+    method: str = "compdiffuser"
+    """compdiffuser, or dd for the monolithic planner."""
+    seconds: float | None = None
+    """Training time of each, where it should differ from the table in this file."""
+    snapshots: tuple[float, ...] = ()
+    """Also keep the planner as it was after so many seconds."""
+    batch: int = 1024
+    out: Path = Path("pretrained")
+    runs: Path = Path("runs")
+    results: Path = Path("results/training_pointmaze.json")
+    device: str = "auto"
+
+
+def main() -> None:
+    options = tyro.cli(Benchmark)
+    making = threading.Thread(target=make, args=(options.only,), daemon=True)
+    making.start()
+    device = choose_device(options.device)
+    figures = read_json(options.results) if options.results.exists() else {"planners": {}}
+    for name in options.only:
+        waiting = time.perf_counter()
+        while not storage.file_of(name).exists():
+            time.sleep(0.2)
+        waited = time.perf_counter() - waiting
+        record = preset(name) if options.method == "compdiffuser" else monolithic(preset(name))
+        config = TrainConfig(
+            steps=10_000_000, time_limit=options.seconds or SECONDS[name], batch=options.batch, checkpoint_every=10_000
+        )
+        run = options.runs / f"{name}-{options.method}"
+        checkpoint = train_planner(
+            storage.load(name), record, run, config=config, device=device, method=options.method,
+            manifest=storage.manifest_of(storage.file_of(name)), progress=False, snapshots=options.snapshots,
+        )  # fmt: skip
+        target = checkpoint.save(options.out / name)
+        shutil.copy(run / "log.csv", target / "log.csv")
+        outcome = checkpoint.record["outcome"]
+        figures["planners"][f"{name}/{options.method}"] = {
+            **outcome,
+            "parameters": checkpoint.record["parameters"],
+            "waited_for_data": round(waited, 1),
+            "batch": options.batch,
+            "device": checkpoint.record["device"],
+        }
+        print(f"{name}: {outcome}, waited {waited:.1f} s for data", flush=True)
+        write_json(options.results, {"command": "python benchmarks/train_pointmaze.py", **figures})
+
+
+def make(names: tuple[str, ...]) -> None:
+    for name in names:
+        subprocess.run([sys.executable, "-m", "compdiffuser", "data", "make", name], check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""The pictures of docs/method.md, made with the shipped giant-maze planner.
+
+Run it from the project's folder whenever that planner changes:
+
+    .venv/bin/python docs/make_pictures.py              # all three
+    .venv/bin/python docs/make_pictures.py --only chunks
+
+It takes a few minutes on two CPU cores and overwrites docs/images/method-*.png. The sampler here is a short one (20
+levels instead of 40) and candidates are few, so scores are somewhat worse than those of a default plan. Verdicts come
+from two sources that need not agree: the certificate, which knows the model only, and the maze's own walls.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import tyro
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from PIL import Image
+
+from compdiffuser.data.mazes import maze
+from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.planner import Planner
+from compdiffuser.plotting.mazes import draw_maze
+from compdiffuser.plotting.plans import chunk_colors
+
+MODEL = "pointmaze-giant-stitch-v0"
+START, GOAL = (0.0, 0.0), (52.0, 36.0)
+RIGHT_K = 9
+GOOD, BAD = "#1b7f4b", "#b3261e"
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Draw the pictures of docs/method.md."""
+
+    only: Literal["all", "denoising", "chunks", "candidates"] = "all"
+    """Which picture to draw."""
+    out: Path = Path("docs/images")
+    """Folder to write to."""
+    seed: int = 0
+    """Seed of the plans."""
+
+
+class Recorder:
+    """A denoiser that remembers what it was asked and what it answered."""
+
+    def __init__(self, denoise: Any) -> None:
+        self.denoise = denoise
+        self.calls: list[tuple[float, Any, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.denoise, name)
+
+    def __call__(self, x: Any, sigma: Any, conditions: Any) -> Any:
+        clean = self.denoise(x, sigma, conditions)
+        self.calls.append((float(sigma[0]), x.clone(), clean.clone()))
+        return clean
+
+
+def denoising(planner: Planner, seed: int) -> Figure:
+    """Five moments of one denoising: the noisy chunks as dots, the current estimate of the clean plan as lines."""
+    count = 4
+    planner = planner.with_sampler(order="parallel")
+    planner.denoise = Recorder(planner.denoise)  # type: ignore[assignment]
+    plan = planner.plan(START, GOAL, n_chunks=RIGHT_K, n_candidates=count, seed=seed)
+    # The chosen candidate's rows; calls of another size are the score's, not the sampler's.
+    chosen = int(np.abs(plan.scores - plan.score).argmin())
+    rows = slice(chosen * RIGHT_K, (chosen + 1) * RIGHT_K)
+    calls = [call for call in planner.denoise.calls if len(call[1]) == count * RIGHT_K]  # type: ignore[attr-defined]
+    figure, axes = _row(5)
+    for ax, level in zip(axes[:-1], (3.0, 0.8, 0.3, 0.1), strict=True):
+        sigma, noisy, clean = min(calls, key=lambda call: abs(np.log(call[0] / level)))
+        noisy, clean = (planner.normalizer.denormalize(x[rows]).cpu().numpy() for x in (noisy, clean))
+        _maze(ax, plan)
+        _chunks(ax, clean, alpha=0.9, width=1.0)
+        colors = np.repeat(chunk_colors(RIGHT_K), noisy.shape[1], axis=0)
+        ax.scatter(*noisy.reshape(-1, 2).T, s=2.0, c=colors, alpha=0.45, linewidths=0)
+        ax.set_title(f"σ = {sigma:.2g}", fontsize=9)
+    _maze(axes[-1], plan)
+    _chunks(axes[-1], plan.chunks)
+    axes[-1].set_title("the plan", fontsize=9)
+    return figure
+
+
+def chunks(planner: Planner, seed: int) -> Figure:
+    """The best plan for too few, enough and more than enough chunks, with scores."""
+    # Small waves stop as soon as a plan is certified.
+    planner.config = replace(planner.config, wave=3)
+    counts = (5, RIGHT_K, 12)
+    figure, axes = _row(len(counts))
+    for ax, k in zip(axes, counts, strict=True):
+        plan = planner.plan(START, GOAL, n_chunks=k, n_candidates=9, seed=seed)
+        _maze(ax, plan)
+        _chunks(ax, plan.chunks)
+        _verdict(ax, plan, f"K = {k}")
+    return figure
+
+
+def candidates(planner: Planner, seed: int) -> Figure:
+    """Best and worst of eight candidates of one problem, and the scores of all with the certificate's threshold."""
+    count = 8
+    plan = planner.plan(START, GOAL, n_chunks=RIGHT_K, n_candidates=count, seed=seed, keep_candidates=True)
+    threshold = planner.calibration.threshold(planner.config.slack)
+    assert plan.candidates is not None
+    ranked = [
+        replace(plan, states=plan.candidates[i], score=float(plan.scores[i]), ok=bool(plan.scores[i] <= threshold))
+        for i in plan.scores.argsort()
+    ]
+    figure, axes = _row(3, widths=(1, 1, 0.55))
+    for ax, one, word in ((axes[0], ranked[0], "best of 8"), (axes[1], ranked[-1], "worst of 8")):
+        _maze(ax, one)
+        ax.add_collection(LineCollection(list(plan.candidates), colors="#7d8797", linewidths=0.5, alpha=0.35))
+        ax.plot(*one.states.T, color=BAD if one.fault() else GOOD, linewidth=1.6)
+        _verdict(ax, one, word)
+    for place, one in enumerate(ranked, start=1):
+        color, marker = (BAD, "x") if one.fault() else (GOOD, "o")
+        axes[2].scatter(place, one.score, color=color, marker=marker, s=20, zorder=3)
+        print(f"candidate {place}: score {one.score:.4f}, certified {one.ok}, {one.fault() or 'free of walls'}")
+    axes[2].set_title("circle: free way\ncross: wall or jump", fontsize=8)
+    axes[2].axhline(threshold, color="#5c6370", linewidth=0.8, linestyle="--")
+    axes[2].annotate("certified below", (count, threshold), ha="right", va="top", fontsize=7, color="#5c6370")
+    axes[2].set(yscale="log", xticks=[1, count], xlabel="candidates, by score", ylabel="reconstruction error")
+    axes[2].minorticks_off()
+    axes[2].set_yticks([0.02, 0.05, 0.1, 0.2], ["0.02", "0.05", "0.1", "0.2"])
+    axes[2].tick_params(labelsize=7)
+    for label in (axes[2].xaxis.label, axes[2].yaxis.label):
+        label.set_size(7)
+    for side in ("top", "right"):
+        axes[2].spines[side].set_visible(False)
+    return figure
+
+
+def _row(count: int, widths: tuple[float, ...] | None = None) -> tuple[Figure, list[Axes]]:
+    ratios = list(widths or (1,) * count)
+    width = 11.0 / sum(ratios)
+    figure = Figure(figsize=(11.0, 0.74 * width + 0.6), dpi=120, layout="constrained")
+    return figure, list(figure.subplots(1, count, width_ratios=ratios, squeeze=False)[0])
+
+
+def _maze(ax: Axes, plan: Plan) -> None:
+    """Walls, start and goal; what noise scatters beyond the maze is cut off."""
+    assert plan.maze is not None
+    draw_maze(ax, maze(plan.maze))
+    ax.autoscale(False)
+    ax.scatter(*plan.start, s=35, marker="o", color="#2a9d8f", edgecolors="white", linewidths=0.8, zorder=6)
+    ax.scatter(*plan.goal, s=90, marker="*", color="#e63946", edgecolors="white", linewidths=0.8, zorder=6)
+
+
+def _chunks(ax: Axes, states: Any, alpha: float = 1.0, width: float = 1.6) -> None:
+    lines = [chunk[:, :2] for chunk in states]
+    ax.add_collection(LineCollection(lines, colors=chunk_colors(len(lines)), linewidths=width, alpha=alpha, zorder=3))
+
+
+def _verdict(ax: Axes, plan: Plan, what: str) -> None:
+    """Score and certificate, and what the maze says; red where the plan cannot be followed."""
+    fault = plan.fault()
+    found = "free of walls" if fault is None else "through a wall" if "wall" in fault else "with a jump"
+    certificate = "certified" if plan.ok else "not certified"
+    title = f"{what}: {found}\nscore {plan.score:.3f}, {certificate}"
+    ax.set_title(title, fontsize=9, color=GOOD if fault is None else BAD)
+
+
+def _write(figure: Figure, png: Path) -> None:
+    """A palette of 128 colours keeps the file small."""
+    buffer = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(buffer)
+    picture = Image.open(buffer).convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    png.parent.mkdir(parents=True, exist_ok=True)
+    picture.save(png, optimize=True)
+    print(f"{png} ({png.stat().st_size // 1000} kB)")
+
+
+def main() -> None:
+    options = tyro.cli(Pictures, description=__doc__)
+    for draw in (denoising, chunks, candidates):
+        if options.only in ("all", draw.__name__):
+            planner = Planner.from_pretrained(MODEL).with_sampler(order="autoregressive", steps=20, repeats=8)
+            _write(draw(planner, options.seed), options.out / f"method-{draw.__name__}.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from renew_golden import CONFIGS, filled, inputs
+
+from compdiffuser.models.runner import Runner, rounded
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_big_batch_is_cut_without_a_trace(name):
+    config = CONFIGS[name]
+    x, sigma, conditions = inputs(config, rows=12)
+    runner = Runner(filled(config), CPU)
+    whole = runner(x, sigma, conditions)
+    sizes = []
+    runner.denoiser.register_forward_pre_hook(lambda module, arguments: sizes.append(len(arguments[0])))
+    runner.most_rows = 5
+    assert torch.allclose(runner(x, sigma, conditions), whole, atol=1e-5)
+    assert sizes == [5, 5, 2]
+
+
+def test_a_runner_only_evaluates():
+    config = CONFIGS["dit1d"]
+    runner = Runner(filled(config).train(), CPU)
+    assert not runner.denoiser.training
+    assert not runner(*inputs(config)).requires_grad
+    assert not any(p.requires_grad for p in runner.denoiser.parameters())
+
+
+@given(st.integers(1, 20_000))
+def test_rounded_sizes_hold_the_rows_and_waste_at_most_a_quarter(rows):
+    size = rounded(rows)
+    assert size >= max(rows, 16)
+    assert size <= max(1.25 * rows, 16)
+    assert rounded(size) == size
+
+
+def test_there_are_four_rounded_sizes_per_power_of_two():
+    assert sorted({rounded(rows) for rows in range(1, 129)}) == [16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128]

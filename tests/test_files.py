@@ -1,0 +1,127 @@
+import errno
+import json
+import os
+
+import pytest
+
+from compdiffuser.files import read_json, replacing, sha256, write_json
+from compdiffuser.types import UserError
+
+
+def names(folder) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_appears_when_the_block_ends_well(tmp_path):
+    path = tmp_path / "new" / "folder" / "file.txt"
+    with replacing(path) as temporary:
+        temporary.write_text("whole")
+        assert not path.exists()
+        assert temporary.parent == path.parent  # a rename within one file system
+    assert path.read_text() == "whole"
+    assert names(path.parent) == ["file.txt"]
+
+
+def test_the_old_file_stays_when_the_block_fails(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+
+    def half_written() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("hal")
+            raise RuntimeError("the process changed its mind")
+
+    with pytest.raises(RuntimeError, match="changed its mind"):
+        half_written()
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["file.txt"]
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path):
+    def interrupted() -> None:
+        with replacing(tmp_path / "file.txt") as temporary:
+            temporary.write_text("hal")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (errno.ENOSPC, "no space is left on the device"),
+        (errno.EACCES, "permission denied"),
+        (errno.EROFS, "read-only"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_what_the_system_refuses_is_a_sentence(tmp_path, code, reason):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+
+    def refused() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("hal")
+            raise OSError(code, "as the system says")
+
+    expected = reason if code != errno.EIO else "as the system says"
+    with pytest.raises(UserError) as error:
+        refused()
+    assert str(error.value) == f"cannot write '{path}': {expected}"
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["file.txt"]
+
+
+def test_a_folder_that_is_a_file_is_a_sentence(tmp_path):
+    (tmp_path / "taken").write_text("I am a file")
+    with pytest.raises(UserError, match=r"cannot write '.*taken/file.json'"):
+        write_json(tmp_path / "taken" / "file.json", {})
+    with pytest.raises(UserError, match=r"cannot write '.*taken/deeper/file.json'"):
+        write_json(tmp_path / "taken" / "deeper" / "file.json", {})
+    assert (tmp_path / "taken").read_text() == "I am a file"
+
+
+def test_a_target_that_is_a_folder_is_a_sentence(tmp_path):
+    (tmp_path / "file.json").mkdir()
+    with pytest.raises(UserError, match=r"cannot write '.*file.json'"):
+        write_json(tmp_path / "file.json", {})
+    assert names(tmp_path) == ["file.json"]
+
+
+def test_json_makes_the_round_trip(tmp_path):
+    value = {"σ": [0.1, 0.2], "name": "größer", "nothing": None}
+    write_json(tmp_path / "file.json", value)
+    assert read_json(tmp_path / "file.json") == value
+    assert "σ" in (tmp_path / "file.json").read_text(encoding="utf-8")
+
+
+def test_json_that_cannot_be_written_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file.json"
+    write_json(path, [1])
+    with pytest.raises(TypeError):
+        write_json(path, {"a set": {1, 2}})
+    assert json.loads(path.read_text()) == [1]
+    assert names(tmp_path) == ["file.json"]
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe\x00broken"])
+def test_broken_json_is_a_sentence(tmp_path, content):
+    path = tmp_path / "file.json"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"file.json' is not readable JSON: ") as error:
+        read_json(path)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_json_is_a_sentence(tmp_path):
+    with pytest.raises(UserError, match=r"file.json' does not exist"):
+        read_json(tmp_path / "file.json")
+    with pytest.raises(UserError, match="is not readable JSON"):
+        read_json(tmp_path)
+
+
+def test_sha256(tmp_path):
+    (tmp_path / "file").write_bytes(b"abc")
+    assert sha256(tmp_path / "file") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

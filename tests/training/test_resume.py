@@ -1,0 +1,142 @@
+"""A killed run loses nothing but time."""
+
+import csv
+import errno
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from small_run import MODEL, learner, train
+
+from compdiffuser.types import UserError
+
+SCRIPT = Path(__file__).with_name("small_run.py")
+
+
+def start(out: Path, *options: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, str(SCRIPT), str(out), *map(str, options)], stderr=subprocess.PIPE)
+
+
+def finish(process: subprocess.Popen[bytes]) -> None:
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors.decode()
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    while not path.exists():
+        assert process.poll() is None, process.stderr.read().decode()
+        time.sleep(0.005)
+
+
+def log_of(out: Path) -> list[list[str]]:
+    with open(out / "log.csv", newline="") as file:
+        return [row[:3] for row in csv.reader(file)]  # without the seconds
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_killed_run_continues_and_ends_with_the_same_bits(tmp_path):
+    killed = start(tmp_path / "killed", "--steps", 300, "--pause", 0.004)
+    wait_for(tmp_path / "killed" / "steps" / "resume.pt", killed)
+    delay = random.uniform(0, 0.6)
+    time.sleep(delay)
+    killed.kill()
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, "it finished before it was killed"
+    step = torch.load(tmp_path / "killed" / "steps" / "resume.pt", weights_only=True)["step"]
+    assert 0 < step < 300
+    continued = start(tmp_path / "killed", "--steps", 300)
+    _, whole = train(tmp_path / "whole", steps=300)
+    finish(continued)
+    weights = load_file(tmp_path / "killed" / "steps" / "weights-0.safetensors")
+    assert same(weights, whole), f"killed {delay:.3f} s after the first checkpoint, continued from step {step}"
+    log = log_of(tmp_path / "killed" / "steps")
+    assert [int(row[0]) for row in log[1:]] == list(range(5, 301, 5))
+    assert log == log_of(tmp_path / "whole")
+
+
+def test_a_longer_run_continues_a_finished_one(tmp_path):
+    train(tmp_path, steps=20)
+    outcome, _ = train(tmp_path, steps=30)
+    assert outcome.steps == 30
+    assert [int(row[0]) for row in log_of(tmp_path)[1:]] == [5, 10, 15, 20, 25, 30]
+
+
+def test_a_finished_run_started_again_is_what_it_was(tmp_path):
+    first, weights = train(tmp_path, steps=20)
+    again, same_weights = train(tmp_path, learner(weights=7), steps=20)
+    assert same(weights, same_weights)
+    assert again.steps == first.steps
+    assert again.loss == pytest.approx(first.loss, rel=1e-4)
+    assert again.seconds >= first.seconds
+
+
+def test_a_line_cut_off_by_the_kill_is_dropped(tmp_path):
+    train(tmp_path, steps=20)
+    with open(tmp_path / "log.csv", "a") as file:
+        file.write("25,0.1,0.001,3.5\n30,0.")
+    train(tmp_path, steps=30)
+    assert [int(row[0]) for row in log_of(tmp_path)[1:]] == [5, 10, 15, 20, 25, 30]
+
+
+@pytest.mark.parametrize("damage", ["cut", "emptied", "text", "another file of torch"])
+def test_a_checkpoint_that_cannot_be_read_is_named(tmp_path, damage):
+    train(tmp_path, steps=10)
+    path = tmp_path / "resume.pt"
+    if damage == "another file of torch":
+        torch.save({"weights": torch.zeros(3)}, path)
+    else:
+        path.write_bytes({"cut": path.read_bytes()[:5000], "emptied": b"", "text": b"not a checkpoint"}[damage])
+    with pytest.raises(UserError, match=r"resume.pt' cannot be read .*; remove it to start anew") as error:
+        train(tmp_path, steps=20)
+    assert "\n" not in str(error.value)
+
+
+def test_a_checkpoint_cannot_run_code(tmp_path):
+    class Harm:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "harm",)
+
+    torch.save({"step": 1, "seconds": 0.0, "config": Harm()}, tmp_path / "resume.pt")
+    with pytest.raises(UserError, match="cannot be read"):
+        train(tmp_path, steps=20)
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize("change", [{"width": 48}, {"depth": 2}, {"neighbours": "encoder"}])
+def test_a_run_of_another_model_is_named(tmp_path, change):
+    train(tmp_path, steps=10)
+    with pytest.raises(UserError, match="holds a run of another model: ") as error:
+        train(tmp_path, learner(replace(MODEL, **change)), steps=20)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("name", "value", "was"), [("learning_rate", 0.01, 0.003), ("batch", 8, 16), ("seed", 1, 0)])
+def test_a_run_with_other_settings_is_named(tmp_path, name, value, was):
+    train(tmp_path, steps=10)
+    with pytest.raises(UserError, match=f"holds a run with {name} {was}, not {value}; choose another folder"):
+        train(tmp_path, steps=20, **{name: value})
+
+
+def test_a_full_disk_is_a_sentence_and_keeps_the_last_checkpoint(tmp_path, monkeypatch):
+    train(tmp_path, steps=10)
+    before = (tmp_path / "resume.pt").read_bytes()
+
+    def full(state, file):
+        file.write(b"half of it")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(UserError, match=r"cannot write '.*resume.pt': no space is left on the device"):
+        train(tmp_path, steps=20)
+    assert (tmp_path / "resume.pt").read_bytes() == before
+    assert not list(tmp_path.glob(".*"))

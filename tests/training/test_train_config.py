@@ -1,0 +1,52 @@
+import math
+
+import pytest
+
+from compdiffuser.training.config import TrainConfig
+from compdiffuser.types import UserError
+
+
+def test_the_rate_climbs_to_its_peak_and_falls_to_zero_along_a_cosine():
+    config = TrainConfig(steps=1000, learning_rate=2e-3, warmup=100)
+    assert config.rate(0, 0.0) == pytest.approx(2e-5)
+    assert config.rate(49, 0.0) == pytest.approx(1e-3)
+    assert config.rate(99, 0.0) == pytest.approx(2e-3)
+    assert config.rate(250, 0.25) == pytest.approx(2e-3 * (1 + math.sqrt(0.5)) / 2)
+    assert config.rate(500, 0.5) == pytest.approx(1e-3)
+    assert config.rate(1000, 1.0) == pytest.approx(0, abs=1e-12)
+
+
+def test_no_warm_up_begins_at_the_peak():
+    assert TrainConfig(warmup=0, learning_rate=1e-3).rate(0, 0.0) == pytest.approx(1e-3)
+
+
+def test_the_average_forgets_faster_at_first():
+    config = TrainConfig(ema=0.99)
+    assert config.decay(0) == pytest.approx(0.1)
+    assert config.decay(90) == pytest.approx(0.91)
+    assert config.decay(889) == pytest.approx(890 / 899)
+    assert config.decay(891) == config.decay(10**6) == 0.99
+
+
+def test_progress_follows_the_sooner_of_steps_and_time():
+    config = TrainConfig(steps=100, time_limit=50.0)
+    assert config.progress(20, 5.0) == pytest.approx(0.2)
+    assert config.progress(20, 25.0) == pytest.approx(0.5)
+    assert config.progress(20, 60.0) == 1.0
+    assert TrainConfig(steps=100).progress(20, 1e9) == pytest.approx(0.2)
+    assert TrainConfig(steps=100).progress(130, 0.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"steps": 0}, "steps must be at least 1, not 0"),
+        ({"batch": -3}, "batch must be at least 1, not -3"),
+        ({"checkpoint_every": 0}, "checkpoint_every must be at least 1, not 0"),
+        ({"log_every": 0}, "log_every must be at least 1, not 0"),
+        ({"time_limit": 0.0}, "the time limit must be positive, not 0.0"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        TrainConfig(**changes)

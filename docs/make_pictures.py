@@ -23,6 +23,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter
 from PIL import Image
 
 from compdiffuser.data.mazes import maze
@@ -128,9 +129,9 @@ def candidates(planner: Planner, seed: int) -> Figure:
     axes[2].axhline(threshold, color="#5c6370", linewidth=0.8, linestyle="--")
     axes[2].annotate("certified below", (count, threshold), ha="right", va="top", fontsize=7, color="#5c6370")
     axes[2].set(yscale="log", xticks=[1, count], xlabel="candidates, by score", ylabel="reconstruction error")
-    axes[2].minorticks_off()
-    axes[2].set_yticks([0.02, 0.05, 0.1, 0.2], ["0.02", "0.05", "0.1", "0.2"])
-    axes[2].tick_params(labelsize=7)
+    for which in (axes[2].yaxis.set_major_formatter, axes[2].yaxis.set_minor_formatter):
+        which(FormatStrFormatter("%.3g"))
+    axes[2].tick_params(labelsize=7, which="both")
     for label in (axes[2].xaxis.label, axes[2].yaxis.label):
         label.set_size(7)
     for side in ("top", "right"):
@@ -171,7 +172,8 @@ def _verdict(ax: Axes, plan: Plan, what: str) -> None:
 def _write(figure: Figure, png: Path) -> None:
     """A palette of 128 colours keeps the file small."""
     buffer = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(buffer)
+    FigureCanvasAgg(figure)
+    figure.savefig(buffer, format="png", facecolor="white", bbox_inches="tight", pad_inches=0.06)
     picture = Image.open(buffer).convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     png.parent.mkdir(parents=True, exist_ok=True)
     picture.save(png, optimize=True)

@@ -22,6 +22,16 @@ def test_a_file_appears_when_the_block_ends_well(tmp_path):
     assert names(path.parent) == ["file.txt"]
 
 
+def test_who_reads_the_old_file_meanwhile_reads_it_whole(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+    with open(path) as reader:
+        with replacing(path) as temporary:
+            temporary.write_text("new and longer")
+        assert reader.read() == "old"
+    assert path.read_text() == "new and longer"
+
+
 def test_the_old_file_stays_when_the_block_fails(tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("old")

@@ -134,8 +134,10 @@ def test_algorithm_two_written_out():
 @pytest.mark.parametrize("eta", [0.0, 1.0])
 def test_gsc_ends_with_equal_overlaps_and_tells_nothing_of_neighbours(eta):
     chains, schedule = chains_of(4, 1, 2), schedule_of(eta=eta, repeats=2)
+    after = chains.has_left.nonzero()[:, 0]
 
     def spying(x, sigma, c):
+        assert torch.equal(x[after - 1, -OVERLAP:], x[after, :OVERLAP])  # at every noise level
         assert not c.has_left.any()
         assert not c.has_right.any()
         assert c.has_start.tolist() == [1, 0, 0, 0, 1, 1, 0]
@@ -143,7 +145,6 @@ def test_gsc_ends_with_equal_overlaps_and_tells_nothing_of_neighbours(eta):
         return coupled(x, sigma, c)
 
     x = sample(spying, chains, schedule, ORDERS["gsc"](chains), **SIZES)
-    after = chains.has_left.nonzero()[:, 0]
     assert torch.equal(x[after - 1, -OVERLAP:], x[after, :OVERLAP])
     assert not torch.allclose(x[3, -OVERLAP:], x[4, :OVERLAP])
 

@@ -17,7 +17,7 @@ from compdiffuser.compose.noise import gaussian
 from compdiffuser.compose.sample import INITIAL
 from compdiffuser.diffusion.conditions import Conditions, Denoise
 
-PROBES = (0.1, 0.2, 0.4)
+PROBES = (0.2, 0.4, 0.8)
 
 
 def overlap_distance(chunks: Tensor, overlap: int) -> Tensor:
@@ -41,11 +41,17 @@ def consistent(chunks: Tensor, chains: Chains, overlap: int) -> Tensor:
 
 @torch.no_grad()
 def reconstruction_errors(
-    denoise: Denoise, chunks: Tensor, chains: Chains, overlap: int, probes: Sequence[float] = PROBES
+    denoise: Denoise,
+    chunks: Tensor,
+    chains: Chains,
+    overlap: int,
+    probes: Sequence[float] = PROBES,
+    usual: Sequence[float] | None = None,
 ) -> Tensor:
     """Squared change over σ², averaged over a chunk's states and the probed levels: [M] for chunks [M, H, D].
 
-    `chunks` are of merged plans (see `consistent`), so a neighbour is a noisy copy of the chunk's own overlap.
+    `chunks` are of merged plans (see `consistent`), so a neighbour is a noisy copy of the chunk's own overlap. With the
+    `usual` error at each level, all levels count alike and 1 is what a chunk of the data scores.
     """
     rows, horizon, dim = chunks.shape
     sigma = torch.tensor(probes, device=chunks.device).repeat_interleave(rows)
@@ -70,7 +76,8 @@ def reconstruction_errors(
         has_goal=1 - has_right,
     )
     change = (denoise(noised(0), sigma, conditions) - clean).square().mean(dim=(1, 2)) / sigma**2
-    return change.view(len(probes), rows).mean(dim=0)
+    unit = torch.tensor(usual if usual is not None else [1.0] * len(probes), device=chunks.device)
+    return (change.view(len(probes), rows) / unit[:, None]).mean(dim=0)
 
 
 def worst(values: Tensor, chains: Chains) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
-from compdiffuser.compose.score import reconstruction_errors
+from compdiffuser.compose.score import PROBES, reconstruction_errors
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.conditions import Denoise
 
@@ -27,16 +27,18 @@ WINDOWS = 3072
 class Calibration:
     """Quantiles of one chunk's reconstruction error on training windows, and how far chunks go."""
 
+    usual: tuple[float, ...]
+    """Mean error at each of `PROBES`."""
     errors: tuple[float, ...]
-    """Quantiles at `LEVELS`."""
+    """Quantiles, at `LEVELS`, of the errors in units of the usual one."""
     reach: float
     """Distance between the ends of a chunk, normalized, that 99.9% of the windows stay below."""
     advance: float
     """The same over H − O states, what one more chunk adds."""
 
-    def threshold(self, slack: float) -> float:
-        """Largest error of a certified plan: `slack` times the 99.9% quantile of the data's chunks."""
-        return slack * float(np.interp(0.999, LEVELS, self.errors))
+    def threshold(self, quantile: float) -> float:
+        """The error that this share of the data's chunks stays below."""
+        return float(np.interp(quantile, LEVELS, self.errors))
 
     def confidence(self, error: float, chunks: int) -> float:
         """Probability that the worst of K chunks of the data is pulled at least this far."""
@@ -52,7 +54,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Calibration:
-        return cls(tuple(plain["errors"]), plain["reach"], plain["advance"])
+        return cls(tuple(plain["usual"]), tuple(plain["errors"]), plain["reach"], plain["advance"])
 
 
 def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -> Calibration:
@@ -60,14 +62,16 @@ def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -
     generator = torch.Generator(windows.states.device).manual_seed(seed)
     chunks = windows.sample(WINDOWS, generator)
     chains = _roles(chunks)
-    errors = reconstruction_errors(denoise, chunks, chains, overlap).float().cpu().numpy()
+    by_probe = torch.stack([reconstruction_errors(denoise, chunks, chains, overlap, [probe]) for probe in PROBES])
+    usual = by_probe.mean(dim=1)
+    errors = (by_probe / usual[:, None]).mean(dim=0).cpu().numpy()
     horizon = chunks.shape[1]
 
     def far(states: int) -> float:
         return float(np.quantile((chunks[:, states - 1] - chunks[:, 0]).norm(dim=-1).cpu().numpy(), 0.999))
 
     quantiles = tuple(float(q) for q in np.quantile(errors, LEVELS))
-    return Calibration(quantiles, far(horizon), far(horizon - overlap))
+    return Calibration(tuple(usual.tolist()), quantiles, far(horizon), far(horizon - overlap))
 
 
 def _roles(chunks: Tensor) -> Chains:

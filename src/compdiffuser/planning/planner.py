@@ -41,8 +41,8 @@ class PlanConfig:
     """Choose by reconstruction error, or by overlap distance as the paper does."""
     blending: str = "exponential"
     """How overlapping chunks are merged."""
-    slack: float = 3.0
-    """A plan is certified when its worst chunk errs at most this many times the data's 99.9% quantile."""
+    certify: float = 0.97
+    """A plan is certified when its worst chunk errs no more than this quantile of the data's chunks."""
     wave: int | None = None
     """Candidates per wave; by default all at once on a GPU and 8 on a CPU."""
 
@@ -187,12 +187,14 @@ class Planner:
             self.denoise, chains, schedule, order(sampler.order)(chains),
             horizon=horizon, overlap=overlap, guidance=sampler.guidance, watch=watch,
         )  # fmt: skip
-        errors = reconstruction_errors(self.denoise, consistent(chunks, chains, overlap), chains, overlap)
+        merged = consistent(chunks, chains, overlap)
+        usual = self.calibration.usual
+        errors = reconstruction_errors(self.denoise, merged, chains, overlap, usual=usual)
         scores = worst(errors, chains).cpu().numpy()
         for index, problem in enumerate(owner):
             own = chunks[chains.rows(index)]
             found[problem].add(own, float(scores[index]), float(overlap_distance(own, overlap)))
-        threshold = self.calibration.threshold(self.config.slack)
+        threshold = self.calibration.threshold(self.config.certify)
         for problem in set(owner.tolist()):
             found[problem].choose(threshold, self.config.score)
 

@@ -1,0 +1,68 @@
+import json
+
+import pytest
+import torch
+
+from compdiffuser import Planner
+from compdiffuser.planning.checkpoint import CONFIG, WEIGHTS, choose_device, load, locate
+from compdiffuser.types import UserError
+
+
+def test_what_is_saved_comes_back_in_half_precision(tiny, folder):
+    back = load(folder)
+    assert back.dataset == "lines"
+    assert back.max_chunks == 4
+    assert back.normalizer == tiny.normalizer
+    assert back.calibration == tiny.calibration
+    for name, weight in tiny.denoiser.state_dict().items():
+        torch.testing.assert_close(back.denoiser.state_dict()[name], weight.half().float())
+
+
+def test_a_missing_file_is_named(folder):
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(UserError, match="has no model.safetensors"):
+        load(folder)
+
+
+def test_a_corrupt_file_is_named(folder):
+    whole = (folder / WEIGHTS).read_bytes()
+    (folder / WEIGHTS).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"model\.safetensors' is corrupt"):
+        load(folder)
+    (folder / CONFIG).write_text("{")
+    with pytest.raises(UserError, match=r"config\.json' is not readable JSON"):
+        load(folder)
+
+
+def test_another_architecture_is_told(folder):
+    config = json.loads((folder / CONFIG).read_text())
+    config["denoiser"]["width"] = 64
+    (folder / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(UserError, match="weights of another architecture than its config says"):
+        load(folder)
+
+
+def test_a_config_of_something_else_is_told(folder):
+    (folder / CONFIG).write_text('{"format": 1}')
+    with pytest.raises(UserError, match="does not describe a planner: 'denoiser'"):
+        load(folder)
+    (folder / CONFIG).write_text('{"format": 99}')
+    with pytest.raises(UserError, match="checkpoint format 99, this version reads 1"):
+        load(folder)
+
+
+def test_names_are_looked_up_and_near_ones_suggested(tmp_path):
+    assert locate("pointmaze-giant-stitch-v0").is_dir()
+    with pytest.raises(UserError, match="did you mean 'pointmaze-giant-stitch-v0'"):
+        Planner.from_pretrained("pointmaze-gigant-stitch-v0")
+    with pytest.raises(UserError, match="unknown dataset"):
+        Planner.from_pretrained(tmp_path / "nothing")
+
+
+def test_devices(monkeypatch):
+    with pytest.raises(UserError, match="unknown device 'quantum'"):
+        choose_device("quantum")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto").type == "cpu"
+    with pytest.raises(UserError, match="no GPU is visible"):
+        choose_device("cuda")

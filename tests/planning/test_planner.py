@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+from compdiffuser import Planner, PlanConfig, SamplerConfig
+from compdiffuser.types import UserError
+
+QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4)
+
+
+@pytest.fixture
+def planner(tiny) -> Planner:
+    return Planner(tiny, device="cpu", config=QUICK)
+
+
+def test_a_plan_has_the_length_its_chunks_give_and_everything_said_of_it(planner):
+    plan = planner.plan([0, 0], [3, 3], n_chunks=3, n_candidates=5)
+    assert plan.states.shape == (3 * 32 - 2 * 12, 2)
+    assert plan.chunks.shape == (3, 32, 2)
+    assert len(plan.scores) == 5
+    assert plan.score == pytest.approx(plan.scores.min())
+    assert 0 <= plan.confidence <= 1
+    assert plan.seconds > 0
+
+
+def test_the_same_seed_gives_the_same_plan_and_another_seed_another(planner):
+    first, again, other = (planner.plan([0, 0], [3, 3], n_candidates=6, seed=seed) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(first.states, again.states)
+    assert first.states.shape != other.states.shape or not np.allclose(first.states, other.states)
+
+
+def test_a_batch_gives_what_its_problems_give_alone(planner):
+    starts, goals = [[0, 0], [1, -4], [-3, 2]], [[3, 3], [4, 4], [4, -4]]
+    together = planner.plan_batch(starts, goals, n_candidates=6, n_chunks=[2, 3, 4])
+    for start, goal, k, plan in zip(starts, goals, [2, 3, 4], together, strict=True):
+        alone = planner.plan(start, goal, n_candidates=6, n_chunks=k)
+        np.testing.assert_allclose(alone.states, plan.states, atol=1e-4)
+
+
+def test_automatic_k_takes_the_shortest_certified_chain(tiny):
+    lenient = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0))
+    lenient.calibration = type(tiny.calibration)(tiny.calibration.usual, (0.0, *[1e9] * 64), 0.3, 0.2)
+    plan = lenient.plan([0, 0], [0.5, 0.5], n_candidates=8)
+    assert plan.ok
+    assert plan.n_chunks == 1
+    far = lenient.plan([-4, -4], [4, 4], n_candidates=8)
+    assert far.n_chunks == 4, "a chunk that reaches 0.3 cannot bridge 2.2 with fewer than the most allowed"
+
+
+def test_a_plan_that_nothing_certifies_says_so(tiny):
+    strict = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=0.0))
+    plan = strict.plan([0, 0], [3, 3], n_candidates=4)
+    assert not plan.ok
+    assert plan.score == pytest.approx(plan.scores.min())
+
+
+@pytest.mark.parametrize("order", ["parallel", "autoregressive", "autoregressive-backward", "gsc"])
+def test_every_order_plans(planner, order):
+    plan = planner.with_sampler(order=order, guidance=2.0).plan([0, 0], [3, 3], n_chunks=3, n_candidates=2)
+    assert np.isfinite(plan.states).all()
+    assert planner.config.sampler.order != order or order == QUICK.sampler.order, "the original keeps its own"
+
+
+def test_watch_sees_every_round(planner):
+    seen = []
+    planner.plan([0, 0], [3, 3], n_chunks=2, n_candidates=2, watch=lambda i, n, x: seen.append((i, n, tuple(x.shape))))
+    assert [i for i, _, _ in seen] == list(range(seen[0][1]))
+    assert seen[0][2] == (4, 32, 2)
+
+
+@pytest.mark.parametrize(
+    ("start", "goal", "options", "sentence"),
+    [
+        ([0, 0, 0], [1, 1], {}, "a start has 2 dimensions here"),
+        ([0, 0], [1], {}, "a goal has 2 dimensions here"),
+        ([0, float("nan")], [1, 1], {}, "the start .* is not finite"),
+        ([0, 0], [99, 0], {}, r"the goal \[99.0, 0.0\] lies outside the data"),
+        ([0, 0], [1, 1], {"n_chunks": 0}, "the number of chunks must be at least 1, not 0"),
+        ([0, 0], [1, 1], {"n_chunks": "many"}, "chunks must be 'auto' or a number, not 'many'"),
+        ([0, 0], [1, 1], {"n_candidates": 0}, "candidates must be at least 1, not 0"),
+        (["a", "b"], [1, 1], {}, "a start is 2 numbers"),
+    ],
+)
+def test_bad_input_gets_one_sentence(planner, start, goal, options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        planner.plan(start, goal, **options)
+
+
+def test_as_many_goals_as_starts(planner):
+    with pytest.raises(UserError, match="2 starts were given with 1 goals"):
+        planner.plan_batch([[0, 0], [1, 1]], [[1, 1]])
+    with pytest.raises(UserError, match="1 numbers of chunks were given for 2 problems"):
+        planner.plan_batch([[0, 0], [1, 1]], [[1, 1], [0, 0]], n_chunks=[2])

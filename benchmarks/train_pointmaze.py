@@ -12,8 +12,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,14 +55,13 @@ class Benchmark:
 
 def main() -> None:
     options = tyro.cli(Benchmark)
-    making = threading.Thread(target=make, args=(options.only,), daemon=True)
-    making.start()
+    maker = ThreadPoolExecutor(1)
+    making = {name: maker.submit(make, name) for name in options.only}
     device = choose_device(options.device)
     figures = read_json(options.results) if options.results.exists() else {"planners": {}}
     for name in options.only:
         waiting = time.perf_counter()
-        while not storage.file_of(name).exists():
-            time.sleep(0.2)
+        making[name].result()
         waited = time.perf_counter() - waiting
         record = preset(name) if options.method == "compdiffuser" else monolithic(preset(name))
         config = TrainConfig(
@@ -87,9 +86,8 @@ def main() -> None:
         write_json(options.results, {"command": "python benchmarks/train_pointmaze.py", **figures})
 
 
-def make(names: tuple[str, ...]) -> None:
-    for name in names:
-        subprocess.run([sys.executable, "-m", "compdiffuser", "data", "make", name], check=True, capture_output=True)
+def make(name: str) -> None:
+    subprocess.run([sys.executable, "-m", "compdiffuser", "data", "make", name], check=True, capture_output=True)
 
 
 if __name__ == "__main__":

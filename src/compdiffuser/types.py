@@ -81,13 +81,14 @@ class Episodes:
             index = range(len(self))[index]
             index = slice(index, index + 1)
         chosen = range(len(self))[index]
-        rows = np.concatenate([np.arange(self.starts[e], self.starts[e] + self.lengths[e]) for e in chosen] or [[]])
-        rows = rows.astype(np.int64)
+        rows = np.concatenate(
+            [np.zeros(0, np.int64), *(np.arange(self.starts[e], self.starts[e] + self.lengths[e]) for e in chosen)]
+        )
         lengths = self.lengths[index]
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64) if len(lengths) else lengths
-        take = {name: getattr(self, name)[rows] for name in ("observations", "actions")}
-        extra = {name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in ("qpos", "qvel")}
-        return Episodes(**take, starts=starts, lengths=lengths, **extra)
+        starts = np.cumsum(lengths) - lengths
+        qpos = None if self.qpos is None else self.qpos[rows]
+        qvel = None if self.qvel is None else self.qvel[rows]
+        return Episodes(self.observations[rows], self.actions[rows], starts, lengths, qpos, qvel)
 
     def __iter__(self) -> Iterator[Episodes]:
         return (self[e] for e in range(len(self)))

@@ -9,9 +9,14 @@ from compdiffuser.data.windows import Windows
 from compdiffuser.models import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
+from compdiffuser.presets import Preset
 from compdiffuser.types import Episodes
 
 HORIZON, OVERLAP = 32, 12
+LINES = Preset(
+    name="lines", environment="", maze="", recipe="", episodes=40, episode_steps=50,
+    horizon=HORIZON, overlap=OVERLAP, max_chunks=4,
+)  # fmt: skip
 
 
 def lines(count: int = 40, length: int = 50, seed: int = 0) -> Episodes:
@@ -35,7 +40,7 @@ def tiny() -> Checkpoint:
     episodes = lines()
     normalizer = Normalizer.from_data(episodes.observations)
     windows = Windows.from_episodes(episodes, (0, 1), normalizer, HORIZON)
-    return Checkpoint(denoiser, normalizer, calibrate(denoiser, windows, OVERLAP), "lines", max_chunks=4)
+    return Checkpoint(denoiser, normalizer, calibrate(denoiser, windows, OVERLAP), LINES)
 
 
 @pytest.fixture

@@ -19,6 +19,13 @@ from compdiffuser.cli.report import Report
 from compdiffuser.cli.train import Train
 from compdiffuser.types import UserError
 
+DESCRIPTION = """Plan long trajectories from short ones.
+
+Make a dataset, train a chunk model on it, plan with it, and measure it in the real environment. A planner for every
+dataset that `data list` names may be shipped already.
+
+Exit codes: 0 done, 2 a mistake in what was given, 3 a plan that could not be certified."""
+
 
 class Command(Protocol):
     def run(self) -> int: ...
@@ -50,7 +57,7 @@ Commands = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, run, and turn a user's mistake into one sentence."""
-    command: Command = tyro.cli(Commands, prog="compdiffuser", description=__doc__, args=argv)
+    command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=argv)
     try:
         return command.run()
     except UserError as error:

@@ -78,7 +78,7 @@ class Eval:
         compiled = self.compile and device.type == "cuda"
         planner = self._sampling(Planner.from_pretrained(self.name, device=str(device), compiled=compiled))
         preset = planner.preset
-        if preset is None:
+        if not preset.environment:
             raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
         if self.method == "dd" or (self.sampler != "default" and chunks == "auto"):
             chunks = 1 if self.method == "dd" else preset.chunks

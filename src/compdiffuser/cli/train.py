@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from compdiffuser.types import UserError
+
 
 @dataclass(frozen=True)
 class Train:
@@ -69,17 +71,24 @@ class Train:
         from compdiffuser.training.config import TrainConfig
 
         record = preset_for(self.dataset)
-        changes = {"horizon": self.horizon, "overlap": self.overlap}
-        if self.dims is not None:
-            changes["plan_dims"] = tuple(int(d) for d in self.dims.split(","))
-        record = replace(record, **{name: value for name, value in changes.items() if value is not None})
+        record = replace(
+            record,
+            horizon=self.horizon or record.horizon,
+            overlap=self.overlap or record.overlap,
+            plan_dims=dimensions(self.dims) if self.dims is not None else record.plan_dims,
+        )
         if self.method == "dd":
             record = monolithic(record)
         unet = self.architecture == "unet1d"
         model = DenoiserConfig(
-            horizon=record.horizon, overlap=record.overlap, architecture=self.architecture, preset=self.preset,
-            neighbours=self.neighbours, width=self.width or (64 if unet else 256), depth=self.depth or (4 if unet else 6),
-        )  # fmt: skip
+            horizon=record.horizon,
+            overlap=record.overlap,
+            architecture=self.architecture,
+            preset=self.preset,
+            neighbours=self.neighbours,
+            width=self.width or (64 if unet else 256),
+            depth=self.depth or (4 if unet else 6),
+        )
         config = TrainConfig(
             steps=self.steps or (10_000_000 if self.time_limit else 40_000), time_limit=self.time_limit,
             batch=self.batch, learning_rate=self.learning_rate, seed=self.seed,
@@ -98,3 +107,11 @@ class Train:
             print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
             print(f"written {out}; plan with: compdiffuser plan {out} --start … --goal …")
         return 0
+
+
+def dimensions(text: str) -> tuple[int, ...]:
+    """The dimensions in "0,1"."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"dims are whole numbers separated by commas, not '{text}'") from None

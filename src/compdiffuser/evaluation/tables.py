@@ -119,7 +119,15 @@ SAMPLERS = Table(
 def render_speed(results: Sequence[Result]) -> str:
     """All entries of the `benchmarks` lists, in the order of their files."""
     entries = [entry for result in results for entry in result.get("benchmarks", ())]
-    body = [[e["name"], f"{e['value']:.3g} {e['unit']}", e.get("target", MISSING), e["hardware"]] for e in entries]
+    body = [
+        [
+            entry["name"],
+            f"{entry['value']:.3g} {entry['unit']}".strip(),
+            f"at most {entry['target']} {entry['unit']}".strip() if "target" in entry else MISSING,
+            entry["hardware"],
+        ]
+        for entry in entries
+    ]
     return markdown(["what", "measured", "target", "hardware"], body or [[MISSING] * 4])
 
 

@@ -148,7 +148,7 @@ class Denoiser(nn.Module):
 
     def _level(self, sigma: Tensor) -> Tensor:
         """Sines and cosines of c_noise = log(σ)/4. [M] -> [M, 2·FREQUENCIES]"""
-        angle = (sigma.clamp(min=1e-6).log() / 4)[:, None] * self.frequencies
+        angle = (sigma.clamp(min=1e-3).log() / 4)[:, None] * self.frequencies
         return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 

@@ -6,19 +6,20 @@ Nothing in a checkpoint is unpickled, so one from a stranger is safe to open.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as serialize
 
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.files import read_json, replacing, write_json
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import Calibration
-from compdiffuser.presets import PRESETS, preset
+from compdiffuser.presets import PRESETS, Preset, preset
 from compdiffuser.types import UserError
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -32,10 +33,8 @@ class Checkpoint:
     denoiser: Denoiser
     normalizer: Normalizer
     calibration: Calibration
-    dataset: str
-    """Name of the dataset it was trained on; a preset's name, or a user's own."""
-    max_chunks: int
-    """Largest K that automatic planning tries; 1 for a monolithic planner."""
+    preset: Preset
+    """The dataset it was trained on: what is planned, and how a plan is executed."""
     record: dict[str, Any] = field(default_factory=dict)
     """How it was trained: settings, time, memory, data manifest."""
 
@@ -43,13 +42,12 @@ class Checkpoint:
         folder = Path(folder)
         weights = {name: tensor.half().contiguous().cpu() for name, tensor in self.denoiser.state_dict().items()}
         with replacing(folder / WEIGHTS) as temporary:
-            save_file(weights, temporary)
+            temporary.write_bytes(serialize(weights))
         write_json(
             folder / CONFIG,
             {
                 "format": FORMAT,
-                "dataset": self.dataset,
-                "max_chunks": self.max_chunks,
+                "preset": asdict(self.preset),
                 "denoiser": self.denoiser.config.to_dict(),
                 "normalizer": self.normalizer.to_dict(),
                 "calibration": self.calibration.to_dict(),
@@ -69,7 +67,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
         denoiser = Denoiser(DenoiserConfig(**config["denoiser"]))
         normalizer = Normalizer.from_dict(config["normalizer"])
         calibration = Calibration.from_dict(config["calibration"])
-        dataset, max_chunks = config["dataset"], int(config["max_chunks"])
+        trained_on = Preset(**{**config["preset"], "plan_dims": tuple(config["preset"]["plan_dims"])})
     except (KeyError, TypeError) as error:
         raise UserError(f"'{folder / CONFIG}' does not describe a planner: {error}") from None
     path = folder / WEIGHTS
@@ -83,7 +81,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
     except RuntimeError as error:
         reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
         raise UserError(f"'{path}' holds weights of another architecture than its config says: {reason}") from None
-    return Checkpoint(denoiser, normalizer, calibration, dataset, max_chunks, config.get("record", {}))
+    return Checkpoint(denoiser, normalizer, calibration, trained_on, config.get("record", {}))
 
 
 def locate(name_or_path: str | os.PathLike[str]) -> Path:
@@ -96,10 +94,12 @@ def locate(name_or_path: str | os.PathLike[str]) -> Path:
         return shipped
     if text in PRESETS:
         raise UserError(f"no planner is shipped for '{text}'; train one with: compdiffuser train {text}")
-    if text.count("/") == 1 and not text.startswith((".", "/")):
+    if text.count("/") == 1 and not text.startswith((".", "/")) and not Path(text).parent.is_dir():
         return _from_hub(text)
+    if "/" in text:
+        raise UserError(f"there is no checkpoint at '{text}'")
     preset(text)  # raises with the nearest name
-    raise UserError(f"there is no checkpoint at '{text}'")
+    raise AssertionError
 
 
 def pretrained_folder() -> Path:
@@ -116,7 +116,8 @@ def _from_hub(repository: str) -> Path:
     try:
         return Path(snapshot_download(repository, allow_patterns=[WEIGHTS, CONFIG]))
     except Exception as error:
-        raise UserError(f"'{repository}' is no folder here and cannot be fetched from the hub: {error}") from None
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"'{repository}' is no folder here and cannot be fetched from the hub: {reason}") from None
 
 
 def choose_device(name: str) -> torch.device:

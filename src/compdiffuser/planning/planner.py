@@ -25,7 +25,6 @@ from compdiffuser.compose.score import consistent, overlap_distance, reconstruct
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
 from compdiffuser.planning.plan import Plan
-from compdiffuser.presets import PRESETS, Preset
 from compdiffuser.types import Array, UserError
 
 Chunks = int | Literal["auto"] | Sequence[int]
@@ -58,15 +57,17 @@ class Planner:
         self.model = checkpoint.denoiser.config
         self.normalizer = checkpoint.normalizer
         self.calibration = checkpoint.calibration
-        self.dataset = checkpoint.dataset
-        self.max_chunks = checkpoint.max_chunks
         self.record = checkpoint.record
-        self.preset: Preset | None = PRESETS.get(checkpoint.dataset)
+        self.preset = checkpoint.preset
         self.denoise = Runner(checkpoint.denoiser, self.device, compiled=compiled)
 
     @classmethod
     def from_pretrained(
-        cls, name: str | os.PathLike[str], device: str = "auto", config: PlanConfig | None = None, compiled: bool = False
+        cls,
+        name: str | os.PathLike[str],
+        device: str = "auto",
+        config: PlanConfig | None = None,
+        compiled: bool = False,
     ) -> Planner:
         """Load a shipped planner by its dataset's name, one of yours by its folder, or one from the hub by its id.
 
@@ -137,7 +138,7 @@ class Planner:
     def _chunk_choices(self, starts: Array, goals: Array, n_chunks: Chunks) -> list[list[int]]:
         """The K that each problem tries."""
         if n_chunks == "auto":
-            most = self.max_chunks
+            most = self.preset.max_chunks
             distances = np.linalg.norm(self.normalizer.normalize(starts) - self.normalizer.normalize(goals), axis=1)
             fewest = [min(self.calibration.fewest_chunks(float(distance)), most) for distance in distances]
             return [list(range(least, most + 1)) for least in fewest]
@@ -173,10 +174,9 @@ class Planner:
         # Candidate b tries the K's in turn; its noise depends on the seed and b, not on the batch.
         cells = [(p, choices[p][b % len(choices[p])], seed * 65_536 + b) for p in problems for b in numbers]
         owner = np.array([p for p, _, _ in cells])
-        to_device = {"dtype": torch.float32, "device": self.device}
         chains = Chains.build(
-            self.normalizer.normalize(torch.tensor(starts[owner], **to_device)),
-            self.normalizer.normalize(torch.tensor(goals[owner], **to_device)),
+            self.normalizer.normalize(torch.tensor(starts[owner], device=self.device)),
+            self.normalizer.normalize(torch.tensor(goals[owner], device=self.device)),
             torch.tensor([k for _, k, _ in cells]),
             torch.tensor([key for _, _, key in cells]),
         )
@@ -220,7 +220,7 @@ class Planner:
             confidence=self.calibration.confidence(chosen.score, len(chosen.chunks)),
             ok=found.certified,
             seconds=seconds,
-            maze=self.preset.maze if self.preset else None,
+            maze=self.preset.maze or None,
             candidates=np.stack([merged(candidate) for candidate in same]) if keep else None,
         )
 

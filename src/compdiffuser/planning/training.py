@@ -21,7 +21,8 @@ from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
-from compdiffuser.presets import PRESETS, Preset, preset as preset_named
+from compdiffuser.presets import PRESETS, Preset
+from compdiffuser.presets import preset as preset_named
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.loop import fit
@@ -88,7 +89,7 @@ def train_planner(
 
     def planner(trained: Denoiser) -> Checkpoint:
         calibration = calibrate(Runner(trained, device), windows, preset.overlap)
-        return Checkpoint(trained, normalizer, calibration, preset.name, preset.max_chunks, record)
+        return Checkpoint(trained, normalizer, calibration, preset, record)
 
     checkpoint = planner(denoiser)
     if int(os.environ.get("RANK", "0")) == 0:

@@ -41,7 +41,7 @@ def test_a_batch_gives_what_its_problems_give_alone(planner):
 
 def test_automatic_k_takes_the_shortest_certified_chain(tiny):
     lenient = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0))
-    lenient.calibration = type(tiny.calibration)(tiny.calibration.usual, (0.0, *[1e9] * 64), 0.3, 0.2)
+    lenient.calibration = type(tiny.calibration)(tiny.calibration.usual, (0.0, *[1e9] * 64), 0.3, 0.2, 1e9)
     plan = lenient.plan([0, 0], [0.5, 0.5], n_candidates=8)
     assert plan.ok
     assert plan.n_chunks == 1

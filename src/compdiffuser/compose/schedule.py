@@ -20,17 +20,17 @@ from compdiffuser.types import UserError
 class SamplerConfig:
     """How a plan is denoised."""
 
-    steps: int = 40
+    steps: int = 10
     """N, noise levels walked down."""
     eta: float = 1.0
     """Stochasticity: 0 is DDIM, 1 is ancestral sampling."""
     repeats: int = 8
     """R, times each step inside the resampling window is taken."""
-    window: tuple[float, float] = (0.5, 20.0)
+    window: tuple[float, float] = (0.5, 8.0)
     """Noise levels σ between which steps are repeated."""
     guidance: float = 1.0
     """Classifier-free guidance weight; 1 asks the conditioned denoiser only."""
-    order: str = "parallel"
+    order: str = "autoregressive"
     """A key of `compose.ORDERS`."""
 
     def __post_init__(self) -> None:

@@ -84,3 +84,8 @@ def worst(values: Tensor, chains: Chains) -> Tensor:
     """The largest value [M] of each chain: [C]."""
     out = values.new_full((len(chains.lengths),), -torch.inf)
     return out.scatter_reduce(0, chains.chain, values, "amax")
+
+
+def longest_step(chunks: Tensor, chains: Chains) -> Tensor:
+    """The longest step between neighbouring states of each merged plan, [M, H, D] -> [C]."""
+    return worst((chunks[:, 1:] - chunks[:, :-1]).norm(dim=-1).amax(dim=1), chains)

@@ -35,10 +35,16 @@ class Calibration:
     """Distance between the ends of a chunk, normalized, that 99.9% of the windows stay below."""
     advance: float
     """The same over H − O states, what one more chunk adds."""
+    step: float
+    """Distance between neighbouring states, normalized, that 99.99% of the data's stay below."""
 
     def threshold(self, quantile: float) -> float:
         """The error that this share of the data's chunks stays below."""
         return float(np.interp(quantile, LEVELS, self.errors))
+
+    def longest_step(self) -> float:
+        """Longest step of a certified plan. Errors are measured by the model itself; this one holds for any model."""
+        return 2.0 * self.step
 
     def confidence(self, error: float, chunks: int) -> float:
         """Probability that the worst of K chunks of the data is pulled at least this far."""
@@ -54,7 +60,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Calibration:
-        return cls(tuple(plain["usual"]), tuple(plain["errors"]), plain["reach"], plain["advance"])
+        return cls(tuple(plain["usual"]), tuple(plain["errors"]), plain["reach"], plain["advance"], plain["step"])
 
 
 def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -> Calibration:
@@ -67,11 +73,14 @@ def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -
     errors = (by_probe / usual[:, None]).mean(dim=0).cpu().numpy()
     horizon = chunks.shape[1]
 
-    def far(states: int) -> float:
-        return float(np.quantile((chunks[:, states - 1] - chunks[:, 0]).norm(dim=-1).cpu().numpy(), 0.999))
+    def far(ends: Tensor, quantile: float) -> float:
+        return float(np.quantile(ends.norm(dim=-1).cpu().numpy(), quantile))
 
+    reach = far(chunks[:, -1] - chunks[:, 0], 0.999)
+    advance = far(chunks[:, horizon - overlap - 1] - chunks[:, 0], 0.999)
+    step = far(chunks[:, 1:] - chunks[:, :-1], 0.9999)
     quantiles = tuple(float(q) for q in np.quantile(errors, LEVELS))
-    return Calibration(tuple(usual.tolist()), quantiles, far(horizon), far(horizon - overlap))
+    return Calibration(tuple(usual.tolist()), quantiles, reach, advance, step)
 
 
 def _roles(chunks: Tensor) -> Chains:

@@ -21,7 +21,7 @@ from compdiffuser.compose.merge import merge
 from compdiffuser.compose.orders import order
 from compdiffuser.compose.sample import sample
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
-from compdiffuser.compose.score import consistent, overlap_distance, reconstruction_errors, worst
+from compdiffuser.compose.score import consistent, longest_step, overlap_distance, reconstruction_errors, worst
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
 from compdiffuser.planning.plan import Plan
@@ -190,13 +190,14 @@ class Planner:
         merged = consistent(chunks, chains, overlap)
         usual = self.calibration.usual
         errors = reconstruction_errors(self.denoise, merged, chains, overlap, usual=usual)
-        scores = worst(errors, chains).cpu().numpy()
-        for index, problem in enumerate(owner):
+        scores = worst(errors, chains)
+        certified = scores <= self.calibration.threshold(self.config.certify)
+        certified &= longest_step(merged, chains) <= self.calibration.longest_step()
+        for index, (problem, score, good) in enumerate(zip(owner, scores.tolist(), certified.tolist(), strict=True)):
             own = chunks[chains.rows(index)]
-            found[problem].add(own, float(scores[index]), float(overlap_distance(own, overlap)))
-        threshold = self.calibration.threshold(self.config.certify)
-        for problem in set(owner.tolist()):
-            found[problem].choose(threshold, self.config.score)
+            found[problem].candidates.append(Candidate(own, score, float(overlap_distance(own, overlap)), good))
+        for problem in problems:
+            found[problem].choose(self.config.score)
 
     def _plan(self, found: Found, start: Array, goal: Array, seconds: float, keep: bool) -> Plan:
         chosen = found.candidates[found.best]
@@ -238,6 +239,7 @@ class Candidate:
     """[K, H, D], normalized."""
     score: float
     overlap: float
+    certified: bool
 
 
 class Found:
@@ -246,17 +248,17 @@ class Found:
     def __init__(self) -> None:
         self.candidates: list[Candidate] = []
         self.best = 0
-        self.certified = False
 
-    def add(self, chunks: Tensor, score: float, overlap: float) -> None:
-        self.candidates.append(Candidate(chunks, score, overlap))
+    @property
+    def certified(self) -> bool:
+        return bool(self.candidates) and self.candidates[self.best].certified
 
-    def choose(self, threshold: float, measure: str) -> None:
+    def choose(self, measure: str) -> None:
         """The shortest certified chain, and among equals the best; the best of all where none is certified."""
-        values = [c.overlap if measure == "overlap" else c.score for c in self.candidates]
-        certified = [i for i, c in enumerate(self.candidates) if c.score <= threshold]
-        self.certified = bool(certified)
-        pool = certified or range(len(self.candidates))
-        fewest = min(len(self.candidates[i].chunks) for i in pool) if certified else None
-        pool = [i for i in pool if fewest is None or len(self.candidates[i].chunks) == fewest]
-        self.best = min(pool, key=lambda i: values[i])
+
+        def rank(index: int) -> tuple[bool, int, float]:
+            candidate = self.candidates[index]
+            value = candidate.overlap if measure == "overlap" else candidate.score
+            return not candidate.certified, len(candidate.chunks) if candidate.certified else 0, value
+
+        self.best = min(range(len(self.candidates)), key=rank)

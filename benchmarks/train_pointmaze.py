@@ -28,11 +28,11 @@ from compdiffuser.training.config import TrainConfig
 
 SECONDS = {
     "pointmaze-giant-stitch-v0": 300,
-    "pointmaze-large-stitch-v0": 110,
+    "pointmaze-large-stitch-v0": 100,
     "pointmaze-medium-stitch-v0": 80,
-    "robotics-pointmaze-umaze-v0": 45,
-    "robotics-pointmaze-medium-v0": 80,
-    "robotics-pointmaze-large-v0": 100,
+    "robotics-pointmaze-umaze-v0": 35,
+    "robotics-pointmaze-medium-v0": 65,
+    "robotics-pointmaze-large-v0": 80,
 }
 
 

@@ -2,8 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from compdiffuser import PlanConfig, Planner, SamplerConfig
+from compdiffuser.planning.planner import Candidate, Found
 from compdiffuser.types import UserError
 
 QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4)
@@ -39,14 +41,33 @@ def test_a_batch_gives_what_its_problems_give_alone(planner):
         np.testing.assert_allclose(alone.states, plan.states, atol=1e-4)
 
 
-def test_automatic_k_takes_the_shortest_certified_chain(tiny):
-    lenient = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0))
-    lenient.calibration = type(tiny.calibration)(tiny.calibration.usual, (0.0, *[1e9] * 64), 0.3, 0.2, 1e9)
-    plan = lenient.plan([0, 0], [0.5, 0.5], n_candidates=8)
-    assert plan.ok
-    assert plan.n_chunks == 1
-    far = lenient.plan([-4, -4], [4, 4], n_candidates=8)
-    assert far.n_chunks == 4, "a chunk that reaches 0.3 cannot bridge 2.2 with fewer than the most allowed"
+def test_automatic_k_tries_every_k_that_could_reach(tiny):
+    planner = Planner(tiny, "cpu")
+    planner.calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
+    starts, goals = np.array([[0, 0], [0, 0], [-4, -4]], np.float32), np.array([[1, 1], [3, 0], [4, 4]], np.float32)
+    assert planner._chunk_choices(starts, goals, "auto") == [[1, 2, 3, 4], [2, 3, 4], [4]]
+
+
+def test_the_best_certified_candidate_wins_and_else_the_best():
+    found = Found()
+    for score, certified in ((3.0, True), (1.0, False), (2.0, True)):
+        found.candidates.append(Candidate(torch.zeros(1, 4, 2), score, 10 - score, certified))
+    found.choose("reconstruction")
+    assert found.best == 2
+    found.choose("overlap")
+    assert found.best == 0
+    found.candidates = [replace(candidate, certified=False) for candidate in found.candidates]
+    found.choose("reconstruction")
+    assert found.best == 1
+    assert not found.certified
+
+
+def test_a_plan_that_misses_its_goal_is_not_certified(tiny):
+    planner = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0))
+    planner.calibration = replace(tiny.calibration, errors=(0.0, *[1e9] * 64), step=1e9)
+    assert planner.plan([0, 0], [3, 3], n_candidates=2).ok
+    planner.calibration = replace(planner.calibration, step=1e-3)
+    assert not planner.plan([0, 0], [3, 3], n_candidates=2).ok
 
 
 def test_a_plan_that_nothing_certifies_says_so(tiny):

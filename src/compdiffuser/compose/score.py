@@ -17,7 +17,8 @@ from compdiffuser.compose.noise import gaussian
 from compdiffuser.compose.sample import INITIAL
 from compdiffuser.diffusion.conditions import Conditions, Denoise
 
-PROBES = (0.2, 0.4, 0.8)
+PROBES = (0.2, 0.2, 0.4, 0.4, 0.8, 0.8)
+"""Noise levels at which plans are probed, each with two draws of noise."""
 
 
 def overlap_distance(chunks: Tensor, overlap: int) -> Tensor:
@@ -89,3 +90,10 @@ def worst(values: Tensor, chains: Chains) -> Tensor:
 def longest_step(chunks: Tensor, chains: Chains) -> Tensor:
     """The longest step between neighbouring states of each merged plan, [M, H, D] -> [C]."""
     return worst((chunks[:, 1:] - chunks[:, :-1]).norm(dim=-1).amax(dim=1), chains)
+
+
+def endpoint_gap(chunks: Tensor, chains: Chains) -> Tensor:
+    """How far each plan begins from its start or ends from its goal, whichever is further, [M, H, D] -> [C]."""
+    missed_start = (chunks[:, 0] - chains.start).norm(dim=-1) * ~chains.has_left
+    missed_goal = (chunks[:, -1] - chains.goal).norm(dim=-1) * ~chains.has_right
+    return worst(torch.maximum(missed_start, missed_goal), chains)

@@ -44,7 +44,14 @@ class Calibration:
 
     def longest_step(self) -> float:
         """Longest step of a certified plan. Errors are measured by the model itself; this one holds for any model."""
-        return 2.0 * self.step
+        return 3.0 * self.step
+
+    def widest_gap(self) -> float:
+        """How far a certified plan may begin from its start or end from its goal.
+
+        A chain with too few chunks often gives up its goal and follows the data perfectly; errors cannot tell.
+        """
+        return 1.5 * self.step
 
     def confidence(self, error: float, chunks: int) -> float:
         """Probability that the worst of K chunks of the data is pulled at least this far."""

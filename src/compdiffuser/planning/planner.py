@@ -1,7 +1,7 @@
 """The planner: (start, goal) to a plan, by denoising many candidate chains at once and keeping the best.
 
-The number of chunks K is automatic unless given: candidates of several K share one batch, and the shortest K whose best
-candidate is certified wins. Candidates come in waves, and a problem with a certified plan takes no part in the next.
+The number of chunks K is automatic unless given: candidates of several K share one batch, and the best certified one
+wins. Candidates come in waves, and a problem with a certified plan takes no part in the next.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from compdiffuser.compose.merge import merge
 from compdiffuser.compose.orders import order
 from compdiffuser.compose.sample import sample
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
-from compdiffuser.compose.score import consistent, longest_step, overlap_distance, reconstruction_errors, worst
+from compdiffuser.compose.score import (
+    consistent,
+    endpoint_gap,
+    longest_step,
+    overlap_distance,
+    reconstruction_errors,
+    worst,
+)
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
 from compdiffuser.planning.plan import Plan
@@ -40,7 +47,7 @@ class PlanConfig:
     """Choose by reconstruction error, or by overlap distance as the paper does."""
     blending: str = "exponential"
     """How overlapping chunks are merged."""
-    certify: float = 0.97
+    certify: float = 0.96
     """A plan is certified when its worst chunk errs no more than this quantile of the data's chunks."""
     wave: int | None = None
     """Candidates per wave; by default all at once on a GPU and 8 on a CPU."""
@@ -193,6 +200,7 @@ class Planner:
         scores = worst(errors, chains)
         certified = scores <= self.calibration.threshold(self.config.certify)
         certified &= longest_step(merged, chains) <= self.calibration.longest_step()
+        certified &= endpoint_gap(merged, chains) <= self.calibration.widest_gap()
         for index, (problem, score, good) in enumerate(zip(owner, scores.tolist(), certified.tolist(), strict=True)):
             own = chunks[chains.rows(index)]
             found[problem].candidates.append(Candidate(own, score, float(overlap_distance(own, overlap)), good))
@@ -254,11 +262,13 @@ class Found:
         return bool(self.candidates) and self.candidates[self.best].certified
 
     def choose(self, measure: str) -> None:
-        """The shortest certified chain, and among equals the best; the best of all where none is certified."""
+        """The certified candidate that scores best; the best of all where none is certified.
 
-        def rank(index: int) -> tuple[bool, int, float]:
+        Scores are of the worst chunk, which grow with K, so that shorter plans win where they are as good.
+        """
+
+        def rank(index: int) -> tuple[bool, float]:
             candidate = self.candidates[index]
-            value = candidate.overlap if measure == "overlap" else candidate.score
-            return not candidate.certified, len(candidate.chunks) if candidate.certified else 0, value
+            return not candidate.certified, candidate.overlap if measure == "overlap" else candidate.score
 
         self.best = min(range(len(self.candidates)), key=rank)

@@ -10,12 +10,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (once) ..."
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt torch
-	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt -e '.[dev,web,ray]'
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt -e '.[dev,web,ray,tensorboard]'
 	@touch $@
 
+# Plans from one corner of the giant maze to the other with the shipped model and drives the real environment along it.
 demo: $(STAMP)
-	$(BIN)/compdiffuser data make pointmaze-medium-stitch-v0 --episodes 200 --out out/pointmaze-medium-small.npz
-	$(BIN)/compdiffuser data plot out/pointmaze-medium-small.npz --png out/pointmaze-medium-small.png
+	$(BIN)/compdiffuser eval pointmaze-giant-stitch-v0 --tasks 1 --episodes 1 --seeds 1 --plots out/demo
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

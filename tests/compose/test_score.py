@@ -3,7 +3,17 @@ import torch
 from hand_made import DIM, HORIZON, OVERLAP, chains_of, walk
 
 from compdiffuser.compose.merge import merge, split
-from compdiffuser.compose.score import PROBES, consistent, overlap_distance, reconstruction_errors, worst
+from compdiffuser.compose.score import (
+    consistent,
+    endpoint_gap,
+    longest_step,
+    overlap_distance,
+    overlap_distances,
+    reconstruction_errors,
+    worst,
+)
+
+PROBES = (0.2, 0.2, 0.5)
 
 
 def random(*shape: int) -> torch.Tensor:
@@ -41,7 +51,7 @@ def test_consistent_chunks_are_cut_from_the_merged_plans():
 def test_a_denoiser_that_knows_the_plan_finds_no_error():
     chains = chains_of(3, 2)
     errors = reconstruction_errors(
-        lambda x, sigma, c: torch.full_like(x, 2.0), torch.full((5, HORIZON, DIM), 2.0), chains, OVERLAP
+        lambda x, sigma, c: torch.full_like(x, 2.0), torch.full((5, HORIZON, DIM), 2.0), chains.key, OVERLAP, PROBES
     )
     assert torch.equal(errors, torch.zeros(5))
 
@@ -56,36 +66,33 @@ def test_a_constant_pull_is_measured_in_units_of_the_noise():
         return known + pull.repeat(len(x) // 5)[:, None, None]
 
     expected = pull**2 * sum(1 / level**2 for level in PROBES) / len(PROBES)
-    assert torch.allclose(reconstruction_errors(pulled, chunks, chains, OVERLAP), expected, rtol=1e-4, atol=1e-6)
-    assert torch.allclose(reconstruction_errors(pulled, chunks, chains, OVERLAP, [0.5]), pull**2 / 0.25, atol=1e-5)
+    errors = reconstruction_errors(pulled, chunks, chains.key, OVERLAP, PROBES)
+    assert torch.allclose(errors, expected, rtol=1e-4, atol=1e-6)
+    # In units of what is usual: half as usual, half as much again.
+    errors = reconstruction_errors(pulled, chunks, chains.key, OVERLAP, [0.5, 0.1], usual=[0.5, 10.0])
+    assert torch.allclose(errors, pull**2 * (4 / 0.5 + 100 / 10) / 2, atol=1e-4)
 
 
 def test_a_denoiser_that_changes_nothing_leaves_the_noise():
     chains = chains_of(*[2] * 200)
-    errors = reconstruction_errors(lambda x, sigma, c: x, random(400, HORIZON, DIM), chains, OVERLAP)
+    errors = reconstruction_errors(lambda x, sigma, c: x, random(400, HORIZON, DIM), chains.key, OVERLAP, PROBES)
     assert errors.mean() == pytest.approx(1, abs=0.02)
 
 
-def test_neighbours_are_noisy_copies_of_the_plan_with_noise_of_their_own():
+def test_the_denoiser_is_told_nothing_and_every_probe_has_noise_of_its_own():
     chains = chains_of(*[3] * 300)
     rows = len(chains)
     chunks = random(rows, HORIZON, DIM)
 
     def spying(x, sigma, c):
-        known = chunks.repeat(len(PROBES), 1, 1)
         assert torch.allclose(sigma, torch.tensor(PROBES).repeat_interleave(rows))
-        own = (x - known) / sigma[:, None, None]
-        left = (c.left - known[:, :OVERLAP]) / c.left_sigma[:, None, None]
-        right = (c.right - known[:, -OVERLAP:]) / c.right_sigma[:, None, None]
-        for a, b in ((own[:, :OVERLAP], left), (own[:, -OVERLAP:], right), (left, right)):
-            assert b.std() == pytest.approx(1, abs=0.02)
-            assert torch.corrcoef(torch.stack([a.flatten(), b.flatten()]))[0, 1].abs() < 0.02
-        assert torch.equal(c.has_left, chains.has_left.float().repeat(len(PROBES)))
-        assert torch.equal(c.has_left + c.has_start, torch.ones(len(x)))
-        assert torch.equal(c.has_right + c.has_goal, torch.ones(len(x)))
+        noise = ((x - chunks.repeat(len(PROBES), 1, 1)) / sigma[:, None, None]).view(len(PROBES), -1)
+        assert noise.std(dim=1).tolist() == pytest.approx([1] * len(PROBES), abs=0.02)
+        assert (torch.corrcoef(noise) - torch.eye(len(PROBES))).abs().max() < 0.05
+        assert not any(mask.any() for mask in (c.has_left, c.has_right, c.has_start, c.has_goal))
         return x
 
-    reconstruction_errors(spying, chunks, chains, OVERLAP)
+    reconstruction_errors(spying, chunks, chains.key, OVERLAP, PROBES)
 
 
 def test_a_chunk_far_from_the_data_stands_out():
@@ -94,10 +101,7 @@ def test_a_chunk_far_from_the_data_stands_out():
     typical = truth.mean.float()
     zigzag = typical + 0.8 * torch.tensor([1.0, -1.0]).repeat(HORIZON // 2)[:, None]
     chunks = torch.stack([typical, typical, zigzag])
-    # Ends that fit the chunks: only the shape between them can be wrong.
-    chains.start.copy_(chunks[:, 0])
-    chains.goal.copy_(chunks[:, -1])
-    errors = reconstruction_errors(truth, chunks, chains, OVERLAP)
+    errors = reconstruction_errors(truth, chunks, chains.key, OVERLAP, PROBES)
     assert errors[2] > 10 * errors[:2].max()
 
 
@@ -105,11 +109,30 @@ def test_a_plan_has_the_same_error_alone_and_in_a_batch():
     chains = chains_of(3, 2, 4)
     chunks = random(len(chains), HORIZON, DIM)
     truth = walk(HORIZON, dim=DIM)
-    together = reconstruction_errors(truth, chunks, chains, OVERLAP)
+    together = reconstruction_errors(truth, chunks, chains.key, OVERLAP, PROBES)
     part, rows = chains.select(torch.tensor([2]))
-    assert torch.allclose(reconstruction_errors(truth, chunks[rows], part, OVERLAP), together[rows], rtol=1e-5)
+    alone = reconstruction_errors(truth, chunks[rows], part.key, OVERLAP, PROBES)
+    assert torch.allclose(alone, together[rows], rtol=1e-5)
 
 
 def test_the_worst_chunk_speaks_for_its_chain():
     chains = chains_of(3, 1, 2)
     assert worst(torch.tensor([1.0, 5.0, 2.0, -4.0, 0.0, 3.0]), chains).tolist() == [5.0, -4.0, 3.0]
+
+
+def test_ragged_overlap_distances_are_those_of_each_chain():
+    chains = chains_of(3, 1, 2, 3)
+    chunks = random(len(chains), HORIZON, DIM)
+    expected = [float(overlap_distance(chunks[chains.rows(c)], OVERLAP)) for c in range(4)]
+    assert overlap_distances(chunks, chains, OVERLAP).tolist() == pytest.approx(expected)
+
+
+def test_the_longest_step_and_the_missed_ends_of_each_chain():
+    chains = chains_of(2, 1)
+    chunks = torch.zeros(3, HORIZON, DIM)
+    chunks[1, 5] = 3.0
+    assert longest_step(chunks, chains).tolist() == pytest.approx([3.0 * DIM**0.5, 0.0])
+    chains.start.copy_(torch.tensor([[0.3], [9.0], [0.1]]).expand(3, DIM))
+    chains.goal.copy_(torch.tensor([[9.0], [0.2], [0.5]]).expand(3, DIM))
+    expected = torch.tensor([0.3, 0.5]) * DIM**0.5
+    assert torch.allclose(endpoint_gap(chunks, chains), expected), "inner chunks have no end to miss"

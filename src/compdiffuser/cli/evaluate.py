@@ -115,6 +115,8 @@ class Eval:
             print(json.dumps(summary, ensure_ascii=False))
         else:
             show(summary)
+            if self.plots is not None:
+                print("pictures:", *sorted(str(path) for path in self.plots.glob("task*.png")))
         return 0
 
     def _sampling(self, planner: Planner) -> Planner:
@@ -190,6 +192,8 @@ def show(summary: Mapping[str, Any]) -> None:
         f"{summary['episodes']} episodes ({len(summary['seeds'])} seeds), at most {summary['steps_limit']} steps, "
         f"{summary['data']} data, planning {sum(summary['planning_seconds']):.1f} s"
     )
+    if summary["steps_mean"] is not None:
+        console.print(f"{summary['steps_mean']:.0f} steps to the goal on average")
 
 
 def _draw(policy: Any, episodes: Sequence[Any], folder: Path) -> None:

@@ -1,12 +1,12 @@
 """How good a finished plan is, by two measures: the paper's overlap distance, and reconstruction error.
 
-Reconstruction error: noise the merged plan a little, denoise it given its neighbours, and see how far each chunk is
-pulled. A chunk that leaves the data, through a wall for example, is pulled far; so the worst chunk tells.
+Reconstruction error: noise the merged plan a little, denoise each chunk on its own, and see how far it is pulled. A
+chunk that leaves the data, through a wall for example, is pulled far; so the worst chunk tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -17,9 +17,6 @@ from compdiffuser.compose.noise import gaussian
 from compdiffuser.compose.sample import INITIAL
 from compdiffuser.diffusion.conditions import Conditions, Denoise
 
-PROBES = (0.2, 0.2, 0.4, 0.4, 0.8, 0.8)
-"""Noise levels at which plans are probed, each with two draws of noise."""
-
 
 def overlap_distance(chunks: Tensor, overlap: int) -> Tensor:
     """Mean distance between the two versions of each overlap, [..., K, H, D] -> [...]; 0 for a single chunk."""
@@ -29,13 +26,28 @@ def overlap_distance(chunks: Tensor, overlap: int) -> Tensor:
     return distance.mean(dim=(-1, -2)) if distance.shape[-2] else chunks.new_zeros(chunks.shape[:-3])
 
 
+def _equal_lengths(chains: Chains) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Each K that occurs, with its chains [C'] and their rows [C'·K]."""
+    by_row = chains.lengths[chains.chain.cpu()]
+    for length in chains.lengths.unique().tolist():
+        chosen = (chains.lengths == length).nonzero()[:, 0].to(chains.chain.device)
+        yield length, chosen, (by_row == length).nonzero()[:, 0].to(chains.chain.device)
+
+
+def overlap_distances(chunks: Tensor, chains: Chains, overlap: int) -> Tensor:
+    """The overlap distance of every chain, [M, H, D] -> [C]."""
+    out = chunks.new_zeros(len(chains.lengths))
+    for length, chosen, rows in _equal_lengths(chains):
+        out[chosen] = overlap_distance(chunks[rows].unflatten(0, (-1, length)), overlap)
+    return out
+
+
 def consistent(chunks: Tensor, chains: Chains, overlap: int) -> Tensor:
     """Chunks [M, H, D] of the merged plans: both sides of every overlap agree."""
     out = chunks.clone()
     horizon = chunks.shape[1]
-    for length in chains.lengths.unique().tolist():
-        rows = (chains.lengths[chains.chain.cpu()] == length).nonzero()[:, 0].to(chunks.device)
-        same = chunks[rows].view(-1, length, horizon, chunks.shape[-1])
+    for length, _, rows in _equal_lengths(chains):
+        same = chunks[rows].unflatten(0, (-1, length))
         out[rows] = split(merge(same, overlap), length, horizon, overlap).flatten(0, 1)
     return out
 
@@ -44,39 +56,24 @@ def consistent(chunks: Tensor, chains: Chains, overlap: int) -> Tensor:
 def reconstruction_errors(
     denoise: Denoise,
     chunks: Tensor,
-    chains: Chains,
+    key: Tensor,
     overlap: int,
-    probes: Sequence[float] = PROBES,
+    probes: Sequence[float],
     usual: Sequence[float] | None = None,
 ) -> Tensor:
     """Squared change over σ², averaged over a chunk's states and the probed levels: [M] for chunks [M, H, D].
 
-    `chunks` are of merged plans (see `consistent`), so a neighbour is a noisy copy of the chunk's own overlap. With the
-    `usual` error at each level, all levels count alike and 1 is what a chunk of the data scores.
+    The denoiser is told nothing of neighbours, start or goal: told where to go, it finds a straight line through a wall
+    plausible, and would pull it nowhere. `key` [M] decides the noise. With the `usual` error at each level, all levels
+    count alike and 1 is what a chunk of the data scores.
     """
     rows, horizon, dim = chunks.shape
     sigma = torch.tensor(probes, device=chunks.device).repeat_interleave(rows)
+    probe = torch.arange(len(probes), device=chunks.device).repeat_interleave(rows)
+    noise = gaussian(key.repeat(len(probes)), INITIAL + 1 + probe, horizon, dim)
     clean = chunks.repeat(len(probes), 1, 1)
-    key = chains.key.repeat(len(probes))
-
-    def noised(stream: int) -> Tensor:
-        step = INITIAL + 1 + 3 * torch.arange(len(probes), device=chunks.device).repeat_interleave(rows) + stream
-        return clean + sigma[:, None, None] * gaussian(key, step, horizon, dim)
-
-    has_left, has_right = (mask.to(chunks.dtype).repeat(len(probes)) for mask in (chains.has_left, chains.has_right))
-    conditions = Conditions(
-        left=noised(1)[:, :overlap],
-        left_sigma=sigma,
-        right=noised(2)[:, horizon - overlap :],
-        right_sigma=sigma,
-        start=chains.start.repeat(len(probes), 1),
-        goal=chains.goal.repeat(len(probes), 1),
-        has_left=has_left,
-        has_right=has_right,
-        has_start=1 - has_left,
-        has_goal=1 - has_right,
-    )
-    change = (denoise(noised(0), sigma, conditions) - clean).square().mean(dim=(1, 2)) / sigma**2
+    estimate = denoise(clean + sigma[:, None, None] * noise, sigma, Conditions.nothing(clean, overlap))
+    change = (estimate - clean).square().mean(dim=(1, 2)) / sigma**2
     unit = torch.tensor(usual if usual is not None else [1.0] * len(probes), device=chunks.device)
     return (change.view(len(probes), rows) / unit[:, None]).mean(dim=0)
 

@@ -49,6 +49,13 @@ class Conditions:
         return replace(self, has_left=nothing, has_right=nothing, has_start=nothing, has_goal=nothing)
 
     @staticmethod
+    def nothing(chunks: Tensor, overlap: int) -> Conditions:
+        """Conditions for chunks [M, H, D] that are told nothing."""
+        none, states = chunks.new_zeros(len(chunks)), torch.zeros_like(chunks[:, :overlap])
+        level = torch.ones_like(none)
+        return Conditions(states, level, states, level, states[:, 0], states[:, 0], none, none, none, none)
+
+    @staticmethod
     def cat(parts: list[Conditions]) -> Conditions:
         columns = zip(*(part.tensors() for part in parts), strict=True)
         return Conditions(*(torch.cat(column) for column in columns))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,6 +34,8 @@ class Runner:
         self.device = device
         self.most_rows = GPU_ROWS if on_gpu else CPU_ROWS
         self.graphs: dict[int, Captured] = {}
+        # Graphs run one after another, so their intermediate results can share memory.
+        self.pool = torch.cuda.graph_pool_handle() if on_gpu else None
 
     @torch.no_grad()
     def __call__(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
@@ -50,14 +53,16 @@ class Runner:
             return self.denoiser(x, sigma, conditions)
         size = rounded(len(x))
         if size not in self.graphs:
-            self.graphs[size] = Captured(self.denoiser, size, x, sigma, conditions)
+            self.graphs[size] = Captured(self.denoiser, size, x, sigma, conditions, self.pool)
         return self.graphs[size](x, sigma, conditions)
 
 
 class Captured:
     """The denoiser at one batch size, as a CUDA graph over buffers of its own."""
 
-    def __init__(self, denoiser: Denoiser, size: int, x: Tensor, sigma: Tensor, conditions: Conditions) -> None:
+    def __init__(
+        self, denoiser: Denoiser, size: int, x: Tensor, sigma: Tensor, conditions: Conditions, pool: Any
+    ) -> None:
         def buffer(tensor: Tensor) -> Tensor:
             return tensor.new_zeros(size, *tensor.shape[1:])
 
@@ -69,7 +74,7 @@ class Captured:
             self._forward(denoiser)
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        with torch.cuda.graph(self.graph, pool=pool):
             self.out = self._forward(denoiser)
 
     def _forward(self, denoiser: Denoiser) -> Tensor:

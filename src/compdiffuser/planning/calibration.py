@@ -13,22 +13,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compdiffuser.compose.chains import Chains
-from compdiffuser.compose.score import PROBES, reconstruction_errors
+from compdiffuser.compose.score import reconstruction_errors
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.conditions import Denoise
 
 # Dense in the tail, where certificates are decided.
 LEVELS = tuple(np.concatenate([np.linspace(0, 0.98, 50), 1 - np.geomspace(0.02, 0.0005, 15)[1:], [1.0]]).tolist())
 WINDOWS = 3072
+# Noise levels at which plans are probed, as shares of a chunk's reach; each with two draws of noise.
+PROBES = (0.25, 0.25, 0.5, 0.5, 0.75, 0.75)
 
 
 @dataclass(frozen=True)
 class Calibration:
     """Quantiles of one chunk's reconstruction error on training windows, and how far chunks go."""
 
+    probes: tuple[float, ...]
+    """Noise levels at which plans are probed."""
     usual: tuple[float, ...]
-    """Mean error at each of `PROBES`."""
+    """Mean error at each of them."""
     errors: tuple[float, ...]
     """Quantiles, at `LEVELS`, of the errors in units of the usual one."""
     reach: float
@@ -67,36 +70,24 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Calibration:
-        return cls(tuple(plain["usual"]), tuple(plain["errors"]), plain["reach"], plain["advance"], plain["step"])
+        tuples = {name: tuple(plain[name]) for name in ("probes", "usual", "errors")}
+        return cls(**tuples, reach=plain["reach"], advance=plain["advance"], step=plain["step"])
 
 
 def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -> Calibration:
-    """Measure on `WINDOWS` windows, each in the role of a middle, first or last chunk by turns."""
+    """Measure on `WINDOWS` windows drawn from the data."""
     generator = torch.Generator(windows.states.device).manual_seed(seed)
     chunks = windows.sample(WINDOWS, generator)
-    chains = _roles(chunks)
-    by_probe = torch.stack([reconstruction_errors(denoise, chunks, chains, overlap, [probe]) for probe in PROBES])
-    usual = by_probe.mean(dim=1)
-    errors = (by_probe / usual[:, None]).mean(dim=0).cpu().numpy()
-    horizon = chunks.shape[1]
+    key = torch.arange(len(chunks), device=chunks.device)
 
     def far(ends: Tensor, quantile: float) -> float:
         return float(np.quantile(ends.norm(dim=-1).cpu().numpy(), quantile))
 
     reach = far(chunks[:, -1] - chunks[:, 0], 0.999)
-    advance = far(chunks[:, horizon - overlap - 1] - chunks[:, 0], 0.999)
+    advance = far(chunks[:, chunks.shape[1] - overlap - 1] - chunks[:, 0], 0.999)
     step = far(chunks[:, 1:] - chunks[:, :-1], 0.9999)
+    probes = tuple(share * reach for share in PROBES)
+    usual = tuple(float(reconstruction_errors(denoise, chunks, key, overlap, [probe]).mean()) for probe in probes)
+    errors = reconstruction_errors(denoise, chunks, key, overlap, probes, usual).cpu().numpy()
     quantiles = tuple(float(q) for q in np.quantile(errors, LEVELS))
-    return Calibration(tuple(usual.tolist()), quantiles, reach, advance, step)
-
-
-def _roles(chunks: Tensor) -> Chains:
-    """Windows as if they were the first, second and third chunk of chains of three."""
-    count = len(chunks)
-    lengths = torch.full((-(-count // 3),), 3)
-    empty = chunks[: len(lengths), 0]
-    chains = Chains.build(empty, empty, lengths, torch.arange(len(lengths)))
-    return Chains(
-        lengths, chains.first, chains.chain[:count], chains.position[:count],
-        chunks[:, 0], chunks[:, -1], chains.key[:count],
-    )  # fmt: skip
+    return Calibration(probes, usual, quantiles, reach, advance, step)

@@ -6,6 +6,7 @@ wins. Candidates come in waves, and a problem with a certified plan takes no par
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from compdiffuser.compose.score import (
     consistent,
     endpoint_gap,
     longest_step,
-    overlap_distance,
+    overlap_distances,
     reconstruction_errors,
     worst,
 )
@@ -47,7 +48,7 @@ class PlanConfig:
     """Choose by reconstruction error, or by overlap distance as the paper does."""
     blending: str = "exponential"
     """How overlapping chunks are merged."""
-    certify: float = 0.96
+    certify: float = 0.995
     """A plan is certified when its worst chunk errs no more than this quantile of the data's chunks."""
     wave: int | None = None
     """Candidates per wave; by default all at once on a GPU and 8 on a CPU."""
@@ -115,6 +116,8 @@ class Planner:
             if not pending:
                 break
             numbers = range(begin, min(begin + wave, n_candidates))
+            for problem in pending:
+                choices[problem] = found[problem].promising(choices[problem])
             for group in self._groups(pending, choices, len(numbers)):
                 self._propose(group, starts, goals, choices, numbers, seed, found, watch)
         seconds = time.perf_counter() - begun
@@ -195,15 +198,16 @@ class Planner:
             horizon=horizon, overlap=overlap, guidance=sampler.guidance, watch=watch,
         )  # fmt: skip
         merged = consistent(chunks, chains, overlap)
-        usual = self.calibration.usual
-        errors = reconstruction_errors(self.denoise, merged, chains, overlap, usual=usual)
+        usual = self.calibration
+        errors = reconstruction_errors(self.denoise, merged, chains.key, overlap, usual.probes, usual.usual)
         scores = worst(errors, chains)
         certified = scores <= self.calibration.threshold(self.config.certify)
         certified &= longest_step(merged, chains) <= self.calibration.longest_step()
         certified &= endpoint_gap(merged, chains) <= self.calibration.widest_gap()
-        for index, (problem, score, good) in enumerate(zip(owner, scores.tolist(), certified.tolist(), strict=True)):
-            own = chunks[chains.rows(index)]
-            found[problem].candidates.append(Candidate(own, score, float(overlap_distance(own, overlap)), good))
+        overlaps = overlap_distances(chunks, chains, overlap)
+        columns = zip(owner, scores.tolist(), overlaps.tolist(), certified.tolist(), strict=True)
+        for index, (problem, score, gap, good) in enumerate(columns):
+            found[problem].candidates.append(Candidate(chunks[chains.rows(index)], score, gap, good))
         for problem in problems:
             found[problem].choose(self.config.score)
 
@@ -260,6 +264,16 @@ class Found:
     @property
     def certified(self) -> bool:
         return bool(self.candidates) and self.candidates[self.best].certified
+
+    def promising(self, choices: list[int]) -> list[int]:
+        """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""
+        best = dict.fromkeys(choices, math.inf)
+        for candidate in self.candidates:
+            k = len(candidate.chunks)
+            best[k] = min(best.get(k, math.inf), candidate.score)
+        if len(choices) < 4 or any(math.isinf(best[k]) for k in choices):
+            return choices
+        return sorted(sorted(choices, key=lambda k: best[k])[: (len(choices) + 1) // 2])
 
     def choose(self, measure: str) -> None:
         """The certified candidate that scores best; the best of all where none is certified.

@@ -34,10 +34,10 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another(planner):
 
 
 def test_a_batch_gives_what_its_problems_give_alone(planner):
-    starts, goals = [[0, 0], [1, -4], [-3, 2]], [[3, 3], [4, 4], [4, -4]]
-    together = planner.plan_batch(starts, goals, n_candidates=6, n_chunks=[2, 3, 4])
-    for start, goal, k, plan in zip(starts, goals, [2, 3, 4], together, strict=True):
-        alone = planner.plan(start, goal, n_candidates=6, n_chunks=k)
+    starts, goals, chunks, seeds = [[0, 0], [1, -4], [-3, 2]], [[3, 3], [4, 4], [4, -4]], [2, 3, 4], [7, 8, 7]
+    together = planner.plan_batch(starts, goals, n_candidates=6, n_chunks=chunks, seed=seeds)
+    for start, goal, k, seed, plan in zip(starts, goals, chunks, seeds, together, strict=True):
+        alone = planner.plan(start, goal, n_candidates=6, n_chunks=k, seed=seed)
         np.testing.assert_allclose(alone.states, plan.states, atol=1e-4)
 
 
@@ -60,6 +60,15 @@ def test_the_best_certified_candidate_wins_and_else_the_best():
     found.choose("reconstruction")
     assert found.best == 1
     assert not found.certified
+
+
+def test_later_waves_try_the_better_half_of_the_chunk_numbers():
+    found = Found()
+    assert found.promising([1, 2, 3, 4]) == [1, 2, 3, 4], "nothing was tried yet"
+    for k, score in ((1, 9.0), (2, 3.0), (3, 8.0), (4, 2.0), (1, 5.0)):
+        found.candidates.append(Candidate(torch.zeros(k, 4, 2), score, 0.0, False))
+    assert found.promising([1, 2, 3, 4]) == [2, 4]
+    assert found.promising([2, 4]) == [2, 4]
 
 
 def test_a_plan_that_misses_its_goal_is_not_certified(tiny):
@@ -112,5 +121,7 @@ def test_bad_input_gets_one_sentence(planner, start, goal, options, sentence):
 def test_as_many_goals_as_starts(planner):
     with pytest.raises(UserError, match="2 starts were given with 1 goals"):
         planner.plan_batch([[0, 0], [1, 1]], [[1, 1]])
+    with pytest.raises(UserError, match="3 seeds were given for 1 problems"):
+        planner.plan([0, 0], [1, 1], seed=[1, 2, 3])
     with pytest.raises(UserError, match="1 numbers of chunks were given for 2 problems"):
         planner.plan_batch([[0, 0], [1, 1]], [[1, 1], [0, 0]], n_chunks=[2])

@@ -42,7 +42,7 @@ class Eval:
     chunks: str = "auto"
     """Chunks per plan: a number, or auto."""
     candidates: int | None = None
-    """Plans sampled for each problem, of which the best is followed; 64, with the paper's samplers 40."""
+    """Most plans sampled for each problem, of which the best is followed; 256, with the paper's samplers 40."""
     sampler: Literal["default", "parallel", "autoregressive", "autoregressive-backward", "gsc"] = "default"
     """The default, or the paper's way in this order: 50 deterministic steps, guidance 2, chosen by overlap, fixed K."""
     steps: int | None = None
@@ -82,7 +82,7 @@ class Eval:
             raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
         if self.method == "dd" or (self.sampler != "default" and chunks == "auto"):
             chunks = 1 if self.method == "dd" else preset.chunks
-        candidates = self.candidates or (64 if self.sampler == "default" else 40)
+        candidates = self.candidates or (256 if self.sampler == "default" else 40)
         limit = preset.step_limit if self.step_limit == "paper" else preset.ogbench_step_limit
         try:
             runs, seconds = self._rollouts(planner, preset, tasks, chunks, candidates, limit)

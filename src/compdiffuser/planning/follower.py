@@ -24,7 +24,7 @@ Chunks = int | Literal["auto"] | Sequence[int]
 
 
 class BatchPlanner(Protocol):
-    def plan_batch(self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: int = 0) -> list[Plan]:
+    def plan_batch(self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: Any = 0) -> list[Plan]:
         """One plan for each start [P, D] and goal [P, D]; it may take further options."""
 
 
@@ -186,7 +186,8 @@ class PlanFollower:
             self._planned(observations)[episodes],
             self._goals[episodes],
             n_chunks=n_chunks,
-            seed=self.following.seed + self._calls,
+            # Noise of its own for every episode: what fails for one start should not fail for all its neighbours.
+            seed=[1000 * (self.following.seed + self._calls) + int(e) for e in episodes],
             **self.following.options,
         )
         self.planning_seconds += time.perf_counter() - began

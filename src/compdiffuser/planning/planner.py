@@ -51,7 +51,7 @@ class PlanConfig:
     certify: float = 0.995
     """A plan is certified when its worst chunk errs no more than this quantile of the data's chunks."""
     wave: int | None = None
-    """Candidates per wave; by default all at once on a GPU and 8 on a CPU."""
+    """Candidates per wave; by default 64 on a GPU and 8 on a CPU."""
 
 
 class Planner:
@@ -93,14 +93,15 @@ class Planner:
         goals: Any,
         n_chunks: Chunks = "auto",
         n_candidates: int = 64,
-        seed: int = 0,
+        seed: int | Sequence[int] = 0,
         keep_candidates: bool = False,
         watch: Callable[[int, int, Tensor], None] | None = None,
     ) -> list[Plan]:
         """P plans: starts [P, D], goals [P, D] in the data's units.
 
-        `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most candidates made for a problem. The
-        same seed gives the same plan, alone or in a batch. `watch` sees (round, rounds, estimates [M, H, D]).
+        `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most candidates made for a problem; `seed`
+        one for all, or one per problem. The same seed gives the same plan, alone or in a batch. `watch` sees (round,
+        rounds, estimates [M, H, D]).
         """
         begun = time.perf_counter()
         starts, goals = self._checked(starts, "start"), self._checked(goals, "goal")
@@ -109,8 +110,11 @@ class Planner:
         if n_candidates < 1:
             raise UserError(f"candidates must be at least 1, not {n_candidates}")
         choices = self._chunk_choices(starts, goals, n_chunks)
+        seeds = [seed] * len(starts) if isinstance(seed, int) else [int(s) for s in seed]
+        if len(seeds) != len(starts):
+            raise UserError(f"{len(seeds)} seeds were given for {len(starts)} problems")
         found = [Found() for _ in choices]
-        wave = self.config.wave or (n_candidates if self.device.type == "cuda" else 8)
+        wave = self.config.wave or (64 if self.device.type == "cuda" else 8)
         for begin in range(0, n_candidates, wave):
             pending = [p for p, best in enumerate(found) if not best.certified]
             if not pending:
@@ -119,7 +123,7 @@ class Planner:
             for problem in pending:
                 choices[problem] = found[problem].promising(choices[problem])
             for group in self._groups(pending, choices, len(numbers)):
-                self._propose(group, starts, goals, choices, numbers, seed, found, watch)
+                self._propose(group, starts, goals, choices, numbers, seeds, found, watch)
         seconds = time.perf_counter() - begun
         return [
             self._plan(best, start, goal, seconds, keep_candidates)
@@ -177,12 +181,12 @@ class Planner:
         return groups
 
     def _propose(
-        self, problems: list[int], starts: Array, goals: Array, choices: list[list[int]], numbers: range, seed: int,
-        found: list[Found], watch: Callable[[int, int, Tensor], None] | None,
+        self, problems: list[int], starts: Array, goals: Array, choices: list[list[int]], numbers: range,
+        seeds: list[int], found: list[Found], watch: Callable[[int, int, Tensor], None] | None,
     ) -> None:  # fmt: skip
         """Denoise candidates `numbers` of each problem in one batch, and keep what is best."""
         # Candidate b tries the K's in turn; its noise depends on the seed and b, not on the batch.
-        cells = [(p, choices[p][b % len(choices[p])], seed * 65_536 + b) for p in problems for b in numbers]
+        cells = [(p, choices[p][b % len(choices[p])], seeds[p] * 65_536 + b) for p in problems for b in numbers]
         owner = np.array([p for p, _, _ in cells])
         chains = Chains.build(
             self.normalizer.normalize(torch.tensor(starts[owner], device=self.device)),

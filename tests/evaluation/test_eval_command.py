@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from oracle import OraclePlanner
@@ -39,7 +40,7 @@ def test_json_goes_to_stdout_and_progress_to_stderr(planner, capsys, tmp_path):
     assert result == json.loads((tmp_path / "r.json").read_text())
     assert (result["success"], result["std"], result["episodes"], result["seeds"]) == (100, 0, 4, [0, 1])
     assert (result["dataset"], result["sampler"], result["replan"]) == (MEDIUM.name, "default", True)
-    assert (result["data"], result["steps_limit"], result["settings"]["candidates"]) == ("official", 1000, 64)
+    assert (result["data"], result["steps_limit"], result["settings"]["candidates"]) == ("official", 1000, 256)
     assert "episodes at their goal" in printed.err
     assert {path.name for path in tmp_path.iterdir()} == {"r.json", "task1.png", "task3.png"}
     assert [call["seed"][0] for call in planner.calls] == [0, 1_000_000]
@@ -55,7 +56,7 @@ def test_tables_for_people_and_the_papers_sampler(planner, capsys):
 
 
 def test_a_planner_without_environment_is_told(planner, monkeypatch):
-    monkeypatch.setattr(planner, "preset", None, raising=False)
+    monkeypatch.setattr(planner, "preset", replace(MEDIUM, environment=""), raising=False)
     with pytest.raises(UserError, match="cannot be evaluated"):
         Eval("mine").run()
 

@@ -27,7 +27,7 @@ class Plan:
     goal: str
     """Where to end."""
     chunks: str = "auto"
-    """Number of chunks to compose; auto takes the shortest plan that is certified."""
+    """Number of chunks to compose; auto tries several and takes the best plan that is certified."""
     candidates: int = 64
     """Most candidate plans to make."""
     seed: int = 0

@@ -17,7 +17,7 @@ class Train:
     """Train a planner on short trajectories.
 
     Killed and started again with the same --out, it continues from its last checkpoint. Several processes:
-    accelerate launch -m compdiffuser train DATASET …
+    accelerate launch --multi_gpu --num_processes 2 -m compdiffuser train DATASET …
     """
 
     dataset: tyro.conf.Positional[str]

@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ def summarize(runs: Sequence[Sequence[EpisodeResult]], steps_limit: int, **ident
 def provenance() -> dict[str, Any]:
     """The command line, the machine and the versions that made a result."""
     return {
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": " ".join(["compdiffuser", *sys.argv[1:]]),
         "python": platform.python_version(),
         "versions": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
         "cpus": os.cpu_count(),

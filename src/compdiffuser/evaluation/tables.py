@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 Result = Mapping[str, Any]
@@ -116,9 +117,10 @@ SAMPLERS = Table(
 )
 
 
-def render_speed(results: Sequence[Result]) -> str:
-    """All entries of the `benchmarks` lists, in the order of their files."""
+def render_speed(results: Sequence[Result], only_targets: bool = False) -> str:
+    """The entries of the `benchmarks` lists, in the order of their files; all, or those that have a target."""
     entries = [entry for result in results for entry in result.get("benchmarks", ())]
+    entries = [entry for entry in entries if "target" in entry or not only_targets]
     body = [
         [
             entry["name"],
@@ -135,4 +137,5 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "pointmaze": POINTMAZE.render,
     "samplers": SAMPLERS.render,
     "speed": render_speed,
+    "speed-targets": partial(render_speed, only_targets=True),
 }

@@ -63,15 +63,6 @@ def test_deterministic_steps_add_no_noise_and_are_eulers():
     assert torch.allclose(schedule.keep, schedule.sigma[1:] / schedule.sigma[:-1])
 
 
-def test_a_truncated_schedule_begins_at_the_first_level_not_above():
-    schedule = built(steps=20, repeats=4)
-    part = schedule.truncated(3.0)
-    assert part.sigma[0] <= 3.0 < schedule.sigma[len(schedule) - len(part) - 1]
-    assert torch.equal(part.keep, schedule.keep[-len(part) :])
-    assert len(schedule.truncated(1e9)) == len(schedule)
-    assert len(schedule.truncated(1e-9)) == 0
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

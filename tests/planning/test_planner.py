@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from compdiffuser import PlanConfig, Planner, SamplerConfig
-from compdiffuser.planning.planner import Candidate, Found
+from compdiffuser.planning.candidates import Candidate, Found
 from compdiffuser.types import UserError
 
 QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4)

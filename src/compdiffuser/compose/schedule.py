@@ -76,8 +76,3 @@ class Schedule:
         noise = (fresh**2 + (arrive**2 - end**2).clamp(min=0)).sqrt()
         sigma = torch.cat([start, start.new_zeros(1)])
         return cls(*(column.float().to(device) for column in (sigma, keep, noise)))
-
-    def truncated(self, sigma: float) -> Schedule:
-        """Only the steps from the first level not above `sigma` on, for refining a noised plan."""
-        begin = int((self.sigma[:-1] > sigma).sum())
-        return Schedule(self.sigma[begin:], self.keep[begin:], self.noise[begin:])

@@ -6,7 +6,6 @@ wins. Candidates come in waves, and a problem with a certified plan takes no par
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -31,6 +30,7 @@ from compdiffuser.compose.score import (
     worst,
 )
 from compdiffuser.models.runner import Runner
+from compdiffuser.planning.candidates import Candidate, Found
 from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
 from compdiffuser.planning.plan import Plan
 from compdiffuser.types import Array, UserError
@@ -247,46 +247,3 @@ class Planner:
         other.__dict__.update(self.__dict__)
         other.config = replace(self.config, sampler=replace(self.config.sampler, **changes))
         return other
-
-
-@dataclass(frozen=True)
-class Candidate:
-    chunks: Tensor
-    """[K, H, D], normalized."""
-    score: float
-    overlap: float
-    certified: bool
-
-
-class Found:
-    """The candidates of one problem so far, and which of them is best."""
-
-    def __init__(self) -> None:
-        self.candidates: list[Candidate] = []
-        self.best = 0
-
-    @property
-    def certified(self) -> bool:
-        return bool(self.candidates) and self.candidates[self.best].certified
-
-    def promising(self, choices: list[int]) -> list[int]:
-        """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""
-        best = dict.fromkeys(choices, math.inf)
-        for candidate in self.candidates:
-            k = len(candidate.chunks)
-            best[k] = min(best.get(k, math.inf), candidate.score)
-        if len(choices) < 4 or any(math.isinf(best[k]) for k in choices):
-            return choices
-        return sorted(sorted(choices, key=lambda k: best[k])[: (len(choices) + 1) // 2])
-
-    def choose(self, measure: str) -> None:
-        """The certified candidate that scores best; the best of all where none is certified.
-
-        Scores are of the worst chunk, which grow with K, so that shorter plans win where they are as good.
-        """
-
-        def rank(index: int) -> tuple[bool, float]:
-            candidate = self.candidates[index]
-            return not candidate.certified, candidate.overlap if measure == "overlap" else candidate.score
-
-        self.best = min(range(len(self.candidates)), key=rank)

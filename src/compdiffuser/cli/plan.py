@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
+from rich.console import Console
+from rich.progress import Progress
 
 from compdiffuser.types import UserError
 
@@ -55,10 +57,11 @@ class Plan:
         if self.order != "default":
             changes["order"] = self.order
         frames = Frames() if self.gif else None
-        plan = planner.with_sampler(**changes).plan(
-            numbers(self.start, "start"), numbers(self.goal, "goal"), n_chunks=chunk_count(self.chunks),
-            n_candidates=self.candidates, seed=self.seed, watch=frames,
-        )  # fmt: skip
+        with Bar(frames) as bar:
+            plan = planner.with_sampler(**changes).plan(
+                numbers(self.start, "start"), numbers(self.goal, "goal"), n_chunks=chunk_count(self.chunks),
+                n_candidates=self.candidates, seed=self.seed, watch=bar.watch,
+            )  # fmt: skip
         if self.png:
             plan.plot(self.png)
         if self.save:
@@ -98,6 +101,22 @@ def chunk_count(text: str) -> int | Literal["auto"]:
         return int(text)
     except ValueError:
         raise UserError(f"chunks must be 'auto' or a number, not '{text}'") from None
+
+
+class Bar(Progress):
+    """Shows how far the present wave of candidates is, and passes on what it sees."""
+
+    def __init__(self, frames: Frames | None) -> None:
+        super().__init__(console=Console(stderr=True), transient=True)
+        self.frames = frames
+        self.waves = 0
+        self.wave = self.add_task("planning")
+
+    def watch(self, index: int, rounds: int, estimate: Any) -> None:
+        self.waves += index == 0
+        self.update(self.wave, description=f"planning, wave {self.waves}", completed=index + 1, total=rounds)
+        if self.frames is not None:
+            self.frames(index, rounds, estimate)
 
 
 class Frames:

@@ -79,7 +79,9 @@ def evaluate(
             raise UserError("an evaluation needs at least one task, none was given")
         seeds = [episode_seed(seed, task, episode) for task, episode in runs]
         observations, goals = environments.reset([task for task, _ in runs], seeds)
-        policy.reset(observations, goals)
+        waiting = Console(stderr=True).status(f"seed {seed}: planning {len(runs)} episodes …")
+        with waiting if progress else nullcontext():
+            policy.reset(observations, goals)
         ended = _run(policy, environments, observations, step_limit, progress, f"seed {seed}")
     decisions = getattr(policy, "decisions", None) or [()] * len(runs)
     return [

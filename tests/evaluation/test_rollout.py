@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracle import OraclePlanner
@@ -67,6 +69,19 @@ def test_plans_through_walls_are_the_cause_of_failure():
     assert result.cause == "infeasible plan"
     assert "wall" in result.decisions[0].fault
     assert len(result.decisions) > 1
+
+
+class Hugging(OraclePlanner):
+    """Plans that keep so close to the walls on one side that the agent's body meets every corner."""
+
+    def plan_batch(self, starts, goals, **options):
+        plans = super().plan_batch(starts, goals, **options)
+        return [replace(plan, states=plan.states + np.array([1.75, -1.75])) for plan in plans]
+
+
+def test_corners_do_not_hold_an_agent():
+    results = evaluate(PlanFollower(Hugging("medium"), MEDIUM, Following(replan=False)), MEDIUM, episodes=1, workers=1)
+    assert [result.success for result in results] == [True] * 5
 
 
 def test_an_agent_that_does_not_follow_is_lost():

@@ -141,3 +141,15 @@ def test_bad_settings_are_named():
     policy = PlanFollower(OraclePlanner("medium"), replace(MEDIUM, plan_dims=(0, 1, 5)))
     with pytest.raises(UserError, match="lack planned dimension 5"):
         policy.reset(START[None], GOAL[None])
+
+
+def test_an_agent_held_by_a_corner_looks_further_ahead():
+    policy = follower(by="progress", replan=False)
+    at = START[None]
+    first = policy.act(at, np.ones(1, bool))
+    near = np.linalg.norm(policy.targets()[0] - at[0])
+    for _ in range(30):
+        policy.act(at, np.ones(1, bool))
+    far = np.linalg.norm(policy.targets()[0] - at[0])
+    assert first.shape == (1, 2)
+    assert far > 2 * near

@@ -28,6 +28,9 @@ class BatchPlanner(Protocol):
         """One plan for each start [P, D] and goal [P, D]; it may take further options."""
 
 
+STALLED = 8  # steps without progress after which an agent looks further ahead and steps aside
+
+
 @dataclass(frozen=True)
 class Following:
     """How plans are followed and when they are given up."""
@@ -118,12 +121,24 @@ class PlanFollower:
         if len(troubled):
             self._handle(troubled, observations, ["lost" if lost[e] else "stuck" for e in troubled])
         self._step += 1
-        return self.controller(observations, self.targets())
+        return self.controller(observations, self._sidestepped(self.targets(), observations))
 
     def targets(self) -> Array:
         """The planned states [E, D] that agents head for now; past a plan's end, its goal."""
         index = self._target_index()
         return np.take_along_axis(self._paths, index[:, None, None], axis=1)[:, 0]
+
+    def _sidestepped(self, targets: Array, observations: Array) -> Array:
+        """The targets [E, D], of agents without progress moved to one side and then to the other.
+
+        A corner holds an agent that pushes straight against it; a step aside lets it pass.
+        """
+        ahead = targets[:, :2] - self._planned(observations)[:, :2]
+        ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
+        side = np.where(self._since // STALLED % 2 == 1, 1.0, -1.0) * (self._since >= STALLED) * 2 * self.look_ahead
+        moved = targets.copy()
+        moved[:, :2] += side[:, None] * np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
+        return moved
 
     def executed(self, episode: int) -> int:
         """h_exe: how many states of its current plan the agent has behind it."""
@@ -138,7 +153,9 @@ class PlanFollower:
     def _target_index(self) -> Array:
         if self.following.by == "time":
             return np.minimum(self._index + 1, self._last)
-        return look_ahead(self._paths, self._index, self._last, self.look_ahead, self.following.window)
+        # An agent held by a corner that the plan cuts looks further ahead, and so slides round it.
+        distance = self.look_ahead * (1 + np.minimum(self._since / STALLED, 3))
+        return look_ahead(self._paths, self._index, self._last, distance, self.following.window)
 
     def _track(self, observations: Array) -> None:
         """Move each agent's index forward, never backward."""

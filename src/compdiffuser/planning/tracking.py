@@ -53,11 +53,11 @@ def nearest_ahead(paths: Array, index: Array, last: Array, position: Array, wind
     return np.take_along_axis(ahead, best[:, None], axis=1)[:, 0]
 
 
-def look_ahead(paths: Array, index: Array, last: Array, distance: float, window: int) -> Array:
-    """The index [E] of the first state at least `distance` along the path from the state at `index`."""
+def look_ahead(paths: Array, index: Array, last: Array, distance: float | Array, window: int) -> Array:
+    """The index [E] of the first state at least `distance` (one for all, or [E]) along the path from `index`."""
     ahead = _ahead(index, last, window)
     states = np.take_along_axis(paths, ahead[:, :, None], axis=1)[:, :, :2]
     along = np.linalg.norm(np.diff(states, axis=1), axis=2).cumsum(axis=1)
-    far = along >= distance
+    far = along >= np.broadcast_to(distance, len(paths))[:, None]
     step = np.where(far.any(axis=1), far.argmax(axis=1) + 1, window - 1)
     return np.take_along_axis(ahead, step[:, None], axis=1)[:, 0]

@@ -9,6 +9,7 @@ from compdiffuser.data.windows import Windows
 from compdiffuser.models import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
+from compdiffuser.planning.support import measure_support
 from compdiffuser.presets import Preset
 from compdiffuser.types import Episodes
 
@@ -40,7 +41,8 @@ def tiny() -> Checkpoint:
     episodes = lines()
     normalizer = Normalizer.from_data(episodes.observations)
     windows = Windows.from_episodes(episodes, (0, 1), normalizer, HORIZON)
-    return Checkpoint(denoiser, normalizer, calibrate(denoiser, windows, OVERLAP), LINES)
+    support = measure_support(windows, count=512)
+    return Checkpoint(denoiser, normalizer, calibrate(denoiser, windows, OVERLAP), LINES, support=support)
 
 
 @pytest.fixture

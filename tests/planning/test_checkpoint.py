@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from compdiffuser import Planner
-from compdiffuser.planning.checkpoint import CONFIG, WEIGHTS, choose_device, load, locate
+from compdiffuser.planning.checkpoint import CONFIG, SUPPORT, WEIGHTS, choose_device, load, locate
 from compdiffuser.types import UserError
 
 
@@ -13,13 +13,16 @@ def test_what_is_saved_comes_back_in_half_precision(tiny, folder):
     assert back.preset == tiny.preset
     assert back.normalizer == tiny.normalizer
     assert back.calibration == tiny.calibration
+    assert back.support.strays == tiny.support.strays
+    torch.testing.assert_close(back.support.segments, tiny.support.segments)
     for name, weight in tiny.denoiser.state_dict().items():
         torch.testing.assert_close(back.denoiser.state_dict()[name], weight.half().float())
 
 
-def test_a_missing_file_is_named(folder):
-    (folder / WEIGHTS).unlink()
-    with pytest.raises(UserError, match=r"has no model\.safetensors"):
+@pytest.mark.parametrize("name", [WEIGHTS, SUPPORT])
+def test_a_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=f"has no {name}"):
         load(folder)
 
 

@@ -2,10 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from compdiffuser import PlanConfig, Planner, SamplerConfig
-from compdiffuser.planning.candidates import Candidate, Found
 from compdiffuser.types import UserError
 
 QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4)
@@ -22,7 +20,7 @@ def test_a_plan_has_the_length_its_chunks_give_and_everything_said_of_it(planner
     assert plan.states.shape == (3 * 32 - 2 * 12, 2)
     assert plan.chunks.shape == (3, 32, 2)
     assert len(plan.scores) == 5
-    assert plan.score == pytest.approx(plan.scores.min())
+    assert plan.score in plan.scores
     assert 0 <= plan.confidence <= 1
     assert plan.seconds > 0
 
@@ -48,32 +46,10 @@ def test_automatic_k_tries_every_k_that_could_reach(tiny):
     assert planner._chunk_choices(starts, goals, "auto") == [[1, 2, 3, 4], [2, 3, 4], [4]]
 
 
-def test_the_best_certified_candidate_wins_and_else_the_best():
-    found = Found()
-    for score, certified in ((3.0, True), (1.0, False), (2.0, True)):
-        found.candidates.append(Candidate(torch.zeros(1, 4, 2), score, 10 - score, certified))
-    found.choose("reconstruction")
-    assert found.best == 2
-    found.choose("overlap")
-    assert found.best == 0
-    found.candidates = [replace(candidate, certified=False) for candidate in found.candidates]
-    found.choose("reconstruction")
-    assert found.best == 1
-    assert not found.certified
-
-
-def test_later_waves_try_the_better_half_of_the_chunk_numbers():
-    found = Found()
-    assert found.promising([1, 2, 3, 4]) == [1, 2, 3, 4], "nothing was tried yet"
-    for k, score in ((1, 9.0), (2, 3.0), (3, 8.0), (4, 2.0), (1, 5.0)):
-        found.candidates.append(Candidate(torch.zeros(k, 4, 2), score, 0.0, False))
-    assert found.promising([1, 2, 3, 4]) == [2, 4]
-    assert found.promising([2, 4]) == [2, 4]
-
-
 def test_a_plan_that_misses_its_goal_is_not_certified(tiny):
     planner = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0))
     planner.calibration = replace(tiny.calibration, errors=(0.0, *[1e9] * 64), step=1e9)
+    planner.support = None
     assert planner.plan([0, 0], [3, 3], n_candidates=2).ok
     planner.calibration = replace(planner.calibration, step=1e-3)
     assert not planner.plan([0, 0], [3, 3], n_candidates=2).ok
@@ -83,7 +59,17 @@ def test_a_plan_that_nothing_certifies_says_so(tiny):
     strict = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=0.0))
     plan = strict.plan([0, 0], [3, 3], n_candidates=4)
     assert not plan.ok
-    assert plan.score == pytest.approx(plan.scores.min())
+    assert plan.score in plan.scores
+
+
+def test_a_plan_that_leaves_the_data_is_not_certified(tiny):
+    lenient = PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0)
+    planner = Planner(tiny, "cpu", lenient)
+    planner.calibration = replace(tiny.calibration, errors=(0.0, *[1e9] * 64), step=1e9)
+    planner.support = replace(tiny.support, strays=(0.0, *[1e9] * 64))
+    assert planner.plan([0, 0], [3, 3], n_candidates=2).ok
+    planner.support = replace(tiny.support, strays=(0.0, *[1e-6] * 64))
+    assert not planner.plan([0, 0], [3, 3], n_candidates=2).ok
 
 
 @pytest.mark.parametrize("order", ["parallel", "autoregressive", "autoregressive-backward", "gsc"])
@@ -95,9 +81,42 @@ def test_every_order_plans(planner, order):
 
 def test_watch_sees_every_round(planner):
     seen = []
-    planner.plan([0, 0], [3, 3], n_chunks=2, n_candidates=2, watch=lambda i, n, x: seen.append((i, n, tuple(x.shape))))
-    assert [i for i, _, _ in seen] == list(range(seen[0][1]))
-    assert seen[0][2] == (4, 32, 2)
+    planner.plan([0, 0], [3, 3], n_chunks=2, n_candidates=2, watch=seen.append)
+    assert [moment.index for moment in seen] == list(range(seen[0].count))
+    assert seen[0].estimates.shape == (4, 32, 2)
+
+
+def test_watch_tells_whose_rows_are_whose(tiny):
+    strict = Planner(tiny, "cpu", replace(QUICK, certify=0.0))
+    seen = []
+    strict.plan_batch(
+        [[0, 0], [1, -4]], [[3, 3], [4, 4]], n_chunks=[2, 3], n_candidates=[6, 1],
+        watch=lambda moment: seen.append([[(b, rows.stop - rows.start) for b, rows in moment.of(p)] for p in (0, 1)]),
+    )  # fmt: skip
+    assert seen[0] == [[(0, 2), (1, 2), (2, 2), (3, 2)], [(0, 3)]]
+    assert seen[-1] == [[(4, 2), (5, 2)], []], "the second problem had its one candidate in the first wave"
+
+
+def test_a_watcher_that_raises_ends_the_planning(planner):
+    expected = planner.plan([0, 0], [3, 3], n_candidates=2)
+
+    def give_up(moment):
+        if moment.index == 1:
+            raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        planner.plan([0, 0], [3, 3], n_candidates=2, watch=give_up)
+    np.testing.assert_array_equal(planner.plan([0, 0], [3, 3], n_candidates=2).states, expected.states)
+
+
+def test_each_problem_may_have_its_own_number_of_candidates(tiny):
+    strict = Planner(tiny, "cpu", replace(QUICK, certify=0.0))
+    starts, goals = [[0, 0], [1, -4], [-3, 2]], [[3, 3], [4, 4], [4, -4]]
+    together = strict.plan_batch(starts, goals, n_candidates=[1, 9, 4], seed=[1, 2, 3])
+    assert [len(plan.scores) for plan in together] == [1, 9, 4]
+    for start, goal, n, seed, plan in zip(starts, goals, [1, 9, 4], [1, 2, 3], together, strict=True):
+        alone = strict.plan(start, goal, n_candidates=n, seed=seed)
+        np.testing.assert_allclose(alone.states, plan.states, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -125,3 +144,5 @@ def test_as_many_goals_as_starts(planner):
         planner.plan([0, 0], [1, 1], seed=[1, 2, 3])
     with pytest.raises(UserError, match="1 numbers of chunks were given for 2 problems"):
         planner.plan_batch([[0, 0], [1, 1]], [[1, 1], [0, 0]], n_chunks=[2])
+    with pytest.raises(UserError, match="1 numbers of candidates were given for 2 problems"):
+        planner.plan_batch([[0, 0], [1, 1]], [[1, 1], [0, 0]], n_candidates=[2])

@@ -6,13 +6,16 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
 from rich.progress import Progress
 
 from compdiffuser.types import UserError
+
+if TYPE_CHECKING:
+    from compdiffuser.planning.watching import Round
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,10 @@ class Plan:
     """Order in which chunks are denoised."""
     steps: int | None = None
     """Noise levels to walk down; by default what the planner was tuned for."""
+    repeats: int | None = None
+    """How often each step in the resampling window is taken."""
+    wave: int | None = None
+    """Candidates made at a time, until one is certified; by default 8 on a CPU and 64 on a GPU."""
     device: Annotated[str, tyro.conf.arg(metavar="auto|cpu|cuda")] = "auto"
     """Where to compute."""
     png: Path | None = None
@@ -50,12 +57,13 @@ class Plan:
     """Print the plan as one JSON object."""
 
     def run(self) -> int:
-        from compdiffuser.planning.planner import Planner
+        from compdiffuser.planning.planner import PlanConfig, Planner
 
-        planner = Planner.from_pretrained(self.model, self.device)
-        changes: dict[str, Any] = {} if self.steps is None else {"steps": self.steps}
-        if self.order != "default":
-            changes["order"] = self.order
+        if self.wave is not None and self.wave < 1:
+            raise UserError(f"a wave has at least 1 candidate, not {self.wave}")
+        planner = Planner.from_pretrained(self.model, self.device, PlanConfig(wave=self.wave))
+        given = {"steps": self.steps, "repeats": self.repeats, "order": self.order}
+        changes = {name: value for name, value in given.items() if value not in (None, "default")}
         frames = Frames() if self.gif else None
         with Bar(frames) as bar:
             plan = planner.with_sampler(**changes).plan(
@@ -112,11 +120,11 @@ class Bar(Progress):
         self.waves = 0
         self.wave = self.add_task("planning")
 
-    def watch(self, index: int, rounds: int, estimate: Any) -> None:
-        self.waves += index == 0
-        self.update(self.wave, description=f"planning, wave {self.waves}", completed=index + 1, total=rounds)
+    def watch(self, seen: Round) -> None:
+        self.waves += seen.index == 0
+        self.update(self.wave, description=f"planning, wave {self.waves}", completed=seen.index + 1, total=seen.count)
         if self.frames is not None:
-            self.frames(index, rounds, estimate)
+            self.frames(seen)
 
 
 class Frames:
@@ -126,11 +134,11 @@ class Frames:
         self.most = most
         self.waves: list[list[Any]] = []
 
-    def __call__(self, index: int, rounds: int, estimate: Any) -> None:
-        if index == 0:
+    def __call__(self, seen: Round) -> None:
+        if seen.index == 0:
             self.waves.append([])
-        if index % max(rounds // self.most, 1) == 0 or index == rounds - 1:
-            self.waves[-1].append(estimate.clone())
+        if seen.index % max(seen.count // self.most, 1) == 0 or seen.index == seen.count - 1:
+            self.waves[-1].append(seen.estimates.clone())
 
     def animate(self, planner: Any, plan: Any, path: Path) -> None:
         """Show the chosen candidate's chunks: its rows are those whose last estimate equals the plan's chunks."""

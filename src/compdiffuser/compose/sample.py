@@ -60,6 +60,11 @@ def sample(
     return x
 
 
+def noised(clean: Tensor, chains: Chains, sigma: Tensor | float) -> Tensor:
+    """Finished chunks [M, H, D] with noise of level σ, from which `sample` can begin again."""
+    return clean + sigma * gaussian(chains.key, torch.full_like(chains.key, INITIAL), *clean.shape[1:])
+
+
 def guided(denoise: Denoise, x: Tensor, sigma: Tensor, conditions: Conditions, weight: float) -> Tensor:
     """Classifier-free guidance: x₀(nothing) + w·(x₀(conditions) − x₀(nothing))."""
     if weight == 1.0:

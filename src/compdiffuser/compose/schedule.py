@@ -59,9 +59,20 @@ class Schedule:
         return len(self.keep)
 
     @classmethod
-    def build(cls, levels: Callable[[int], Tensor], config: SamplerConfig, device: torch.device | str) -> Schedule:
-        """Walk `levels(N)` down, repeating each step whose level lies in the window R times."""
+    def build(
+        cls,
+        levels: Callable[[int], Tensor],
+        config: SamplerConfig,
+        device: torch.device | str,
+        highest: float | None = None,
+    ) -> Schedule:
+        """Walk `levels(N)` down, repeating each step whose level lies in the window R times.
+
+        With `highest`, levels above it are left out: a schedule for samples that need little more denoising.
+        """
         ladder = levels(config.steps).double()
+        if highest is not None:
+            ladder = ladder[min(int((ladder > highest).sum()), len(ladder) - 2) :]
         low, high = config.window
         before, after, arrival = [], [], []
         for sigma, lower in zip(ladder[:-1].tolist(), ladder[1:].tolist(), strict=True):

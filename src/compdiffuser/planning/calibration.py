@@ -54,12 +54,11 @@ class Calibration:
 
         A chain with too few chunks often gives up its goal and follows the data perfectly; errors cannot tell.
         """
-        return 1.5 * self.step
+        return 3.0 * self.step
 
     def confidence(self, error: float, chunks: int) -> float:
         """Probability that the worst of K chunks of the data is pulled at least this far."""
-        below = float(np.interp(error, self.errors, LEVELS))
-        return 1.0 - below**chunks
+        return 1.0 - float(np.interp(error, self.errors, LEVELS)) ** chunks
 
     def fewest_chunks(self, distance: float) -> int:
         """A lower bound on K for a normalized distance."""

@@ -1,4 +1,4 @@
-"""A trained planner on disk: `model.safetensors` in half precision and `config.json` with everything else.
+"""A trained planner on disk: `model.safetensors`, `support.safetensors`, and `config.json` with everything else.
 
 Nothing in a checkpoint is unpickled, so one from a stranger is safe to open.
 """
@@ -14,15 +14,17 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from safetensors.torch import save as serialize
+from torch import Tensor
 
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.files import read_json, replacing, write_json
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.support import Support
 from compdiffuser.presets import PRESETS, Preset, preset
 from compdiffuser.types import UserError
 
-WEIGHTS, CONFIG = "model.safetensors", "config.json"
+WEIGHTS, SUPPORT, CONFIG = "model.safetensors", "support.safetensors", "config.json"
 FORMAT = 1
 
 
@@ -37,12 +39,17 @@ class Checkpoint:
     """The dataset it was trained on: what is planned, and how a plan is executed."""
     record: dict[str, Any] = field(default_factory=dict)
     """How it was trained: settings, time, memory, data manifest."""
+    support: Support | None = None
+    """Where its data has been; without it, only the model is asked whether a plan is good."""
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         folder = Path(folder)
         weights = {name: tensor.half().contiguous().cpu() for name, tensor in self.denoiser.state_dict().items()}
         with replacing(folder / WEIGHTS) as temporary:
             temporary.write_bytes(serialize(weights))
+        if self.support is not None:
+            with replacing(folder / SUPPORT) as temporary:
+                temporary.write_bytes(serialize({"segments": self.support.segments.half().contiguous().cpu()}))
         write_json(
             folder / CONFIG,
             {
@@ -51,6 +58,7 @@ class Checkpoint:
                 "denoiser": self.denoiser.config.to_dict(),
                 "normalizer": self.normalizer.to_dict(),
                 "calibration": self.calibration.to_dict(),
+                "support": None if self.support is None else {"strays": self.support.strays},
                 "record": self.record,
             },
         )
@@ -70,18 +78,27 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
         trained_on = Preset(**{**config["preset"], "plan_dims": tuple(config["preset"]["plan_dims"])})
     except (KeyError, TypeError) as error:
         raise UserError(f"'{folder / CONFIG}' does not describe a planner: {error}") from None
-    path = folder / WEIGHTS
-    if not path.exists():
-        raise UserError(f"the checkpoint '{folder}' has no {WEIGHTS}")
+    weights = _tensors(folder / WEIGHTS)
     try:
-        weights = load_file(path)
-        denoiser.load_state_dict({key: value.float() for key, value in weights.items()})
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"'{path}' is corrupt: {error}") from None
+        denoiser.load_state_dict(weights)
     except RuntimeError as error:
         reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
+        path = folder / WEIGHTS
         raise UserError(f"'{path}' holds weights of another architecture than its config says: {reason}") from None
-    return Checkpoint(denoiser, normalizer, calibration, trained_on, config.get("record", {}))
+    support = None
+    if known := config.get("support"):
+        support = Support(_tensors(folder / SUPPORT)["segments"], tuple(known["strays"]))
+    return Checkpoint(denoiser, normalizer, calibration, trained_on, config.get("record", {}), support)
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file in full precision, or a sentence about it."""
+    if not path.exists():
+        raise UserError(f"the checkpoint '{path.parent}' has no {path.name}")
+    try:
+        return {name: tensor.float() for name, tensor in load_file(path).items()}
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"'{path}' is corrupt: {error}") from None
 
 
 def locate(name_or_path: str | os.PathLike[str]) -> Path:

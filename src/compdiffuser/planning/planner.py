@@ -1,16 +1,17 @@
 """The planner: (start, goal) to a plan, by denoising many candidate chains at once and keeping the best.
 
 The number of chunks K is automatic unless given: candidates of several K share one batch, and the best certified one
-wins. Candidates come in waves, and a problem with a certified plan takes no part in the next.
+wins. Candidates come in waves, fresh ones and refined ones in turn, and a problem with a certified plan takes no part
+in the next.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import merge
 from compdiffuser.compose.orders import order
-from compdiffuser.compose.sample import sample
+from compdiffuser.compose.sample import noised, sample
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
 from compdiffuser.compose.score import (
     consistent,
@@ -30,9 +31,10 @@ from compdiffuser.compose.score import (
     worst,
 )
 from compdiffuser.models.runner import Runner
-from compdiffuser.planning.candidates import Candidate, Found
 from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
 from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.search import Candidate, Proposal, Search
+from compdiffuser.planning.watching import Round, Watch
 from compdiffuser.types import Array, UserError
 
 Chunks = int | Literal["auto"] | Sequence[int]
@@ -49,9 +51,19 @@ class PlanConfig:
     blending: str = "exponential"
     """How overlapping chunks are merged."""
     certify: float = 0.995
-    """A plan is certified when its worst chunk errs no more than this quantile of the data's chunks."""
+    """A plan is certified when its worst chunk errs, and strays, no more than this quantile of the data's chunks."""
     wave: int | None = None
     """Candidates per wave; by default 64 on a GPU and 8 on a CPU."""
+    refine: float | None = 1.0
+    """Every other wave refines: it noises the best candidates up to this σ and denoises them again. None: never."""
+
+
+class Cell(NamedTuple):
+    """One row of a wave: a candidate that a search proposes."""
+
+    problem: int
+    search: Search
+    proposal: Proposal
 
 
 class Planner:
@@ -65,6 +77,7 @@ class Planner:
         self.model = checkpoint.denoiser.config
         self.normalizer = checkpoint.normalizer
         self.calibration = checkpoint.calibration
+        self.support = checkpoint.support.to(self.device) if checkpoint.support else None
         self.record = checkpoint.record
         self.preset = checkpoint.preset
         self.denoise = Runner(checkpoint.denoiser, self.device, compiled=compiled)
@@ -92,43 +105,60 @@ class Planner:
         starts: Any,
         goals: Any,
         n_chunks: Chunks = "auto",
-        n_candidates: int = 64,
+        n_candidates: int | Sequence[int] = 64,
         seed: int | Sequence[int] = 0,
         keep_candidates: bool = False,
-        watch: Callable[[int, int, Tensor], None] | None = None,
+        watch: Watch | None = None,
     ) -> list[Plan]:
         """P plans: starts [P, D], goals [P, D] in the data's units.
 
-        `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most candidates made for a problem; `seed`
-        one for all, or one per problem. The same seed gives the same plan, alone or in a batch. `watch` sees (round,
-        rounds, estimates [M, H, D]).
+        `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most candidates made for a problem and
+        `seed`, each one for all or one per problem. The same seed gives the same plan, alone or in a batch. `watch`
+        sees the batch after every round; where it raises, planning ends.
         """
         begun = time.perf_counter()
         starts, goals = self._checked(starts, "start"), self._checked(goals, "goal")
         if len(starts) != len(goals):
             raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
-        if n_candidates < 1:
-            raise UserError(f"candidates must be at least 1, not {n_candidates}")
-        choices = self._chunk_choices(starts, goals, n_chunks)
+        most = [n_candidates] * len(starts) if isinstance(n_candidates, int) else [int(n) for n in n_candidates]
+        if len(most) != len(starts):
+            raise UserError(f"{len(most)} numbers of candidates were given for {len(starts)} problems")
+        if most and min(most) < 1:
+            raise UserError(f"candidates must be at least 1, not {min(most)}")
         seeds = [seed] * len(starts) if isinstance(seed, int) else [int(s) for s in seed]
         if len(seeds) != len(starts):
             raise UserError(f"{len(seeds)} seeds were given for {len(starts)} problems")
-        found = [Found() for _ in choices]
-        wave = self.config.wave or (64 if self.device.type == "cuda" else 8)
-        for begin in range(0, n_candidates, wave):
-            pending = [p for p, best in enumerate(found) if not best.certified]
-            if not pending:
-                break
-            numbers = range(begin, min(begin + wave, n_candidates))
-            for problem in pending:
-                choices[problem] = found[problem].promising(choices[problem])
-            for group in self._groups(pending, choices, len(numbers)):
-                self._propose(group, starts, goals, choices, numbers, seeds, found, watch)
+        choices = self._chunk_choices(starts, goals, n_chunks)
+        searches = [self._search(*problem) for problem in zip(starts, goals, choices, most, seeds, strict=True)]
+        while not all(search.done for search in searches):
+            self.advance(searches, watch)
         seconds = time.perf_counter() - begun
-        return [
-            self._plan(best, start, goal, seconds, keep_candidates)
-            for best, start, goal in zip(found, starts, goals, strict=True)
-        ]
+        return [self.result(search, seconds, keep_candidates) for search in searches]
+
+    def search(
+        self, start: Any, goal: Any, n_chunks: int | Literal["auto"] = "auto", n_candidates: int = 64, seed: int = 0
+    ) -> Search:
+        """A problem to be planned wave by wave with `advance`, beside others that come and go; `result` is its plan."""
+        start, goal = self._checked(np.asarray(start)[None], "start"), self._checked(np.asarray(goal)[None], "goal")
+        return self._search(start[0], goal[0], self._chunk_choices(start, goal, n_chunks)[0], n_candidates, seed)
+
+    def _search(self, start: Array, goal: Array, choices: list[int], most: int, seed: int) -> Search:
+        config = self.config
+        wave = config.wave or (64 if self.device.type == "cuda" else 8)
+        return Search(start, goal, choices, most, seed, wave, config.refine is not None, config.score)
+
+    def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
+        """The next wave of each search that is not done, all in one batch (two, where some are fresh and some refined).
+
+        If it fails, no search has changed.
+        """
+        cells = [Cell(p, search, proposal) for p, search in enumerate(searches) for proposal in search.proposals()]
+        made: list[tuple[Search, Candidate]] = []
+        for refined in (False, True):
+            for batch in self._batches([cell for cell in cells if (cell.proposal.parent is not None) == refined]):
+                made += zip((cell.search for cell in batch), self._denoised(batch, watch), strict=True)
+        for search, candidate in made:
+            search.candidates.append(candidate)
 
     def _checked(self, states: Any, what: str) -> Array:
         """States [P, D] as given, or a sentence about the first that cannot be planned."""
@@ -166,79 +196,85 @@ class Planner:
                 raise UserError(f"the number of chunks must be at least 1, not {k}")
         return [[k] for k in given]
 
-    def _groups(self, problems: list[int], choices: list[list[int]], candidates: int) -> list[list[int]]:
-        """Problems that fit in memory together."""
+    def _batches(self, cells: list[Cell]) -> Iterator[list[Cell]]:
+        """Proposals that fit in memory together."""
         most = 64 * self.denoise.most_rows if self.device.type == "cuda" else 4096
-        groups: list[list[int]] = [[]]
+        batch: list[Cell] = []
         rows = 0
-        for problem in problems:
-            more = candidates * max(choices[problem])
-            if groups[-1] and rows + more > most:
-                groups.append([])
-                rows = 0
-            groups[-1].append(problem)
-            rows += more
-        return groups
+        for cell in cells:
+            if batch and rows + cell.proposal.n_chunks > most:
+                yield batch
+                batch, rows = [], 0
+            batch.append(cell)
+            rows += cell.proposal.n_chunks
+        if batch:
+            yield batch
 
-    def _propose(
-        self, problems: list[int], starts: Array, goals: Array, choices: list[list[int]], numbers: range,
-        seeds: list[int], found: list[Found], watch: Callable[[int, int, Tensor], None] | None,
-    ) -> None:  # fmt: skip
-        """Denoise candidates `numbers` of each problem in one batch, and keep what is best."""
-        # Candidate b tries the K's in turn; its noise depends on the seed and b, not on the batch.
-        cells = [(p, choices[p][b % len(choices[p])], seeds[p] * 65_536 + b) for p in problems for b in numbers]
-        owner = np.array([p for p, _, _ in cells])
+    def _denoised(self, cells: list[Cell], watch: Watch | None) -> list[Candidate]:
+        """The proposed candidates, all fresh or all refined, made in one batch and scored."""
         chains = Chains.build(
-            self.normalizer.normalize(torch.tensor(starts[owner], device=self.device)),
-            self.normalizer.normalize(torch.tensor(goals[owner], device=self.device)),
-            torch.tensor([k for _, k, _ in cells]),
-            torch.tensor([key for _, _, key in cells]),
+            self._normalized([cell.search.start for cell in cells]),
+            self._normalized([cell.search.goal for cell in cells]),
+            torch.tensor([cell.proposal.n_chunks for cell in cells]),
+            # A candidate's noise depends on its seed and number, not on the batch.
+            torch.tensor([cell.search.seed * 65_536 + cell.proposal.number for cell in cells]),
         )
-        sampler = self.config.sampler
-        schedule = Schedule.build(self.denoise.denoiser.formulation.sampling_levels, sampler, self.device)
-        horizon, overlap = self.model.horizon, self.model.overlap
+        sampler, overlap = self.config.sampler, self.model.overlap
+        parents = [cell.proposal.parent for cell in cells if cell.proposal.parent is not None]
+        levels = self.denoise.denoiser.formulation.sampling_levels
+        schedule = Schedule.build(levels, sampler, self.device, self.config.refine if parents else None)
+        initial = None
+        if parents:
+            initial = noised(consistent(torch.cat(parents), chains, overlap), chains, schedule.sigma[0])
+        told = watch and Round.teller(
+            watch, chains, [cell.problem for cell in cells], [cell.proposal.number for cell in cells]
+        )
         chunks = sample(
             self.denoise, chains, schedule, order(sampler.order)(chains),
-            horizon=horizon, overlap=overlap, guidance=sampler.guidance, watch=watch,
+            horizon=self.model.horizon, overlap=overlap, guidance=sampler.guidance, initial=initial, watch=told,
         )  # fmt: skip
         merged = consistent(chunks, chains, overlap)
         usual = self.calibration
         errors = reconstruction_errors(self.denoise, merged, chains.key, overlap, usual.probes, usual.usual)
         scores = worst(errors, chains)
-        certified = scores <= self.calibration.threshold(self.config.certify)
-        certified &= longest_step(merged, chains) <= self.calibration.longest_step()
-        certified &= endpoint_gap(merged, chains) <= self.calibration.widest_gap()
-        overlaps = overlap_distances(chunks, chains, overlap)
-        columns = zip(owner, scores.tolist(), overlaps.tolist(), certified.tolist(), strict=True)
-        for index, (problem, score, gap, good) in enumerate(columns):
-            found[problem].candidates.append(Candidate(chunks[chains.rows(index)], score, gap, good))
-        for problem in problems:
-            found[problem].choose(self.config.score)
+        complete = longest_step(merged, chains) <= usual.longest_step()
+        complete &= endpoint_gap(merged, chains) <= usual.widest_gap()
+        excess = scores / usual.threshold(self.config.certify)
+        if self.support is not None:
+            strays = worst(self.support.stray(merged), chains)
+            excess = torch.maximum(excess, strays / self.support.threshold(self.config.certify))
+        figures = (scores, overlap_distances(chunks, chains, overlap), complete, excess)
+        return [
+            Candidate(cell.proposal.number, chunks[chains.rows(index)], *row)
+            for index, (cell, *row) in enumerate(zip(cells, *(column.tolist() for column in figures), strict=True))
+        ]
 
-    def _plan(self, found: Found, start: Array, goal: Array, seconds: float, keep: bool) -> Plan:
-        chosen = found.candidates[found.best]
-        overlap = self.model.overlap
-        chunks = self.normalizer.denormalize(chosen.chunks)
+    def _normalized(self, states: list[Array]) -> Tensor:
+        return self.normalizer.normalize(torch.tensor(np.stack(states), device=self.device))
 
-        def merged(candidate: Candidate) -> Array:
-            states = merge(self.normalizer.denormalize(candidate.chunks), overlap, self.config.blending)
-            return states.cpu().numpy()
+    def states(self, candidate: Candidate) -> Array:
+        """The merged states [T, D] of a candidate, in the data's units."""
+        chunks = self.normalizer.denormalize(candidate.chunks)
+        return merge(chunks, self.model.overlap, self.config.blending).cpu().numpy()
 
-        same = [c for c in found.candidates if len(c.chunks) == len(chosen.chunks)]
+    def result(self, search: Search, seconds: float = 0.0, keep_candidates: bool = False) -> Plan:
+        """The best plan of a search so far; `keep_candidates` adds the others with as many chunks."""
+        best = search.best
+        same = [c for c in search.candidates if len(c.chunks) == len(best.chunks)]
         return Plan(
-            states=merged(chosen),
-            chunks=chunks.cpu().numpy(),
-            start=start,
-            goal=goal,
-            overlap=overlap,
-            score=chosen.score,
-            overlap_distance=chosen.overlap,
-            scores=np.array([candidate.score for candidate in found.candidates]),
-            confidence=self.calibration.confidence(chosen.score, len(chosen.chunks)),
-            ok=found.certified,
+            states=self.states(best),
+            chunks=self.normalizer.denormalize(best.chunks).cpu().numpy(),
+            start=search.start,
+            goal=search.goal,
+            overlap=self.model.overlap,
+            score=best.score,
+            overlap_distance=best.overlap,
+            scores=np.array([candidate.score for candidate in search.candidates]),
+            confidence=self.calibration.confidence(best.score, len(best.chunks)),
+            ok=best.certified,
             seconds=seconds,
             maze=self.preset.maze or None,
-            candidates=np.stack([merged(candidate) for candidate in same]) if keep else None,
+            candidates=np.stack([self.states(candidate) for candidate in same]) if keep_candidates else None,
         )
 
     def with_sampler(self, **changes: Any) -> Planner:

@@ -21,6 +21,7 @@ from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
+from compdiffuser.planning.support import measure_support
 from compdiffuser.presets import PRESETS, Preset
 from compdiffuser.presets import preset as preset_named
 from compdiffuser.training.chunks import ChunkLearner
@@ -87,9 +88,11 @@ def train_planner(
         "data": manifest or {},
     }
 
+    support = measure_support(windows)
+
     def planner(trained: Denoiser) -> Checkpoint:
         calibration = calibrate(Runner(trained, device), windows, preset.overlap)
-        return Checkpoint(trained, normalizer, calibration, preset, record)
+        return Checkpoint(trained, normalizer, calibration, preset, record, support)
 
     checkpoint = planner(denoiser)
     if int(os.environ.get("RANK", "0")) == 0:
@@ -112,10 +115,3 @@ def preset_for(name_or_path: str) -> Preset:
         name=path.stem, environment="", maze="", recipe="", episodes=0, episode_steps=0,
         horizon=64, overlap=24, max_chunks=16, front_padding=32, back_padding=32,
     )  # fmt: skip
-
-
-def monolithic(preset: Preset) -> Preset:
-    """Decision Diffuser's view of a dataset: one chunk as long as the composed plan, on data padded to that length."""
-    length = preset.chunks * preset.horizon - (preset.chunks - 1) * preset.overlap
-    length = -(-length // 8) * 8  # whole patches
-    return replace(preset, horizon=length, overlap=8, max_chunks=1, chunks=1, back_padding=length)

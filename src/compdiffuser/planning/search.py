@@ -1,0 +1,115 @@
+"""One problem on its way to a plan: its candidates so far, which of them is best, and what to try next.
+
+Candidates come in waves. Waves of fresh ones, from pure noise, take turns with waves of refined ones: the best so far
+get a little noise again and are denoised once more. Most of a good candidate is right, and what is wrong is local.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from compdiffuser.types import Array
+
+PARENTS = 4  # a refined wave has a fourth as many parents as candidates
+
+
+@dataclass(frozen=True)
+class Candidate:
+    number: int
+    """Counted from 0 within its search."""
+    chunks: Tensor
+    """[K, H, D], normalized."""
+    score: float
+    """Reconstruction error of the worst chunk, in units of what is usual."""
+    overlap: float
+    """Overlap distance."""
+    complete: bool
+    """Whether it leads from the start to the goal without a jump."""
+    excess: float
+    """Its worst chunk against the most that is certified, by what the model says or the data, whichever is worse."""
+
+    @property
+    def certified(self) -> bool:
+        """Whether it is complete and every chunk of it could be one of the data's."""
+        return self.complete and self.excess <= 1
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A candidate that is still to be made."""
+
+    number: int
+    """Decides its noise, together with the seed of its search."""
+    n_chunks: int
+    parent: Tensor | None = None
+    """Chunks [K, H, D] of the candidate that it refines; a fresh one has none."""
+
+
+class Search:
+    """The candidates of one problem. `Planner.advance` makes the next wave of any number of searches in one batch."""
+
+    def __init__(
+        self, start: Array, goal: Array, choices: Sequence[int], most: int, seed: int = 0, wave: int = 64,
+        refine: bool = True, measure: str = "reconstruction",
+    ) -> None:  # fmt: skip
+        self.start, self.goal = start, goal
+        self.choices = list(choices)
+        """The K that fresh candidates try in turn."""
+        self.most = most
+        self.seed = seed
+        self.wave = wave
+        self.refine = refine
+        self.measure = measure
+        self.candidates: list[Candidate] = []
+
+    @property
+    def certified(self) -> bool:
+        return bool(self.candidates) and self.best.certified
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to try. A choice by overlap, the paper's, looks at all candidates."""
+        return (self.certified and self.measure == "reconstruction") or len(self.candidates) >= self.most
+
+    @property
+    def best(self) -> Candidate:
+        return self.ranked()[0]
+
+    def ranked(self) -> list[Candidate]:
+        """All candidates, best first: complete ones, then by excess; or by overlap distance alone.
+
+        An excess is of the worst chunk, and grows with K, so that shorter plans win where they are as good.
+        """
+
+        def rank(candidate: Candidate) -> tuple[bool, float]:
+            if self.measure == "overlap":
+                return False, candidate.overlap
+            return not candidate.complete, candidate.excess
+
+        return sorted(self.candidates, key=rank)
+
+    def proposals(self) -> list[Proposal]:
+        """The next wave; nothing where all is done."""
+        if self.done:
+            return []
+        made = len(self.candidates)
+        numbers = range(made, min(made + self.wave, self.most))
+        if self.refine and made // self.wave % 2 == 1:
+            parents = [candidate.chunks for candidate in self.ranked()[: max(1, self.wave // PARENTS)]]
+            return [Proposal(b, len(parents[b % len(parents)]), parents[b % len(parents)]) for b in numbers]
+        self.choices = self._promising()
+        return [Proposal(b, self.choices[b % len(self.choices)]) for b in numbers]
+
+    def _promising(self) -> list[int]:
+        """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""
+        best = dict.fromkeys(self.choices, math.inf)
+        for candidate in self.candidates:
+            k = len(candidate.chunks)
+            best[k] = min(best.get(k, math.inf), candidate.excess)
+        if len(self.choices) < 4 or any(math.isinf(best[k]) for k in self.choices):
+            return self.choices
+        return sorted(sorted(self.choices, key=lambda k: best[k])[: (len(self.choices) + 1) // 2])

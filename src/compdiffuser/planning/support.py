@@ -1,0 +1,67 @@
+"""Where the data has been: a sample of its short segments, kept with the checkpoint.
+
+Reconstruction error asks the model whether a plan could be data, and a model can be wrong about a wall for good: every
+candidate that crosses it there looks fine. So the data is asked too. A plan strays as far as its strangest segment of
+`SPAN` steps lies from the nearest recorded one; windows of the data, which do not lie in the sample, say what is usual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compdiffuser.data.windows import Windows
+from compdiffuser.planning.calibration import LEVELS, WINDOWS
+
+SPAN = 8  # steps of a segment, of which the first, middle and last state count
+SEGMENTS = 16_384
+ELEMENTS = 2**25  # distances computed at a time
+
+
+@dataclass(frozen=True)
+class Support:
+    """Recorded segments, and how far windows of the data lie from them."""
+
+    segments: Tensor
+    """[N, 3·D], normalized."""
+    strays: tuple[float, ...]
+    """Quantiles, at `LEVELS`, of what windows of the data stray."""
+
+    def to(self, device: torch.device) -> Support:
+        return Support(self.segments.to(device), self.strays)
+
+    def threshold(self, quantile: float) -> float:
+        """The distance that this share of the data's windows stays below."""
+        return float(np.interp(quantile, LEVELS, self.strays))
+
+    def stray(self, chunks: Tensor) -> Tensor:
+        """Distance of each chunk's strangest segment from the nearest recorded one: [M, H, D] -> [M]."""
+        own = segments_of(chunks)  # [M, n, 3·D]
+        rows = max(1, ELEMENTS // (own.shape[1] * len(self.segments)))
+        return torch.cat([self._nearest(part).amax(dim=1) for part in own.split(rows)])
+
+    def _nearest(self, own: Tensor) -> Tensor:
+        return torch.cdist(own.flatten(0, 1), self.segments).amin(dim=1).view(own.shape[:2])
+
+
+def segments_of(chunks: Tensor) -> Tensor:
+    """Segments of a chunk, half of each shared with the next: [M, H, D] -> [M, n, 3·D]."""
+    middle = SPAN // 2
+    pieces = chunks.unfold(1, SPAN + 1, middle)[..., [0, middle, SPAN]]  # [M, n, D, 3]
+    return pieces.transpose(2, 3).flatten(2)
+
+
+def measure_support(windows: Windows, seed: int = 0, count: int = SEGMENTS) -> Support | None:
+    """Sample `count` segments of the data, and measure its windows by them. None where chunks are shorter than one."""
+    if windows.horizon <= SPAN:
+        return None
+    generator = torch.Generator(windows.states.device).manual_seed(seed + 1)
+    segments = segments_of(windows.sample(count, generator))
+    chosen = torch.randint(segments.shape[1], (count,), generator=generator, device=segments.device)
+    segments = segments[torch.arange(count, device=segments.device), chosen]
+    support = Support(segments.half().float(), ())
+    strays = support.stray(windows.sample(WINDOWS, generator)).cpu().numpy()
+    return Support(support.segments, tuple(float(q) for q in np.quantile(strays, LEVELS)))

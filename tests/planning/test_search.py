@@ -1,0 +1,79 @@
+import pytest
+import torch
+
+from compdiffuser.planning.search import Candidate, Search
+
+
+def candidate(excess: float = 2.0, k: int = 1, complete: bool = True, overlap: float = 0.0):
+    return Candidate(0, torch.full((k, 4, 2), excess), 1.0, overlap, complete, excess)
+
+
+def search(candidates: list[Candidate] = (), most: int = 100, **options) -> Search:
+    made = Search(torch.zeros(2).numpy(), torch.ones(2).numpy(), [1, 2, 3, 4], most, **options)
+    made.candidates = list(candidates)
+    return made
+
+
+def test_the_best_certified_candidate_wins_then_the_best_that_arrives_then_the_best():
+    through_a_wall, short = candidate(4.0), candidate(0.5, complete=False)
+    sound, better = candidate(0.9), candidate(0.8)
+    assert [each.certified for each in (through_a_wall, short, sound, better)] == [False, False, True, True]
+    assert search([short, through_a_wall, sound, better]).best is better
+    assert search([short, through_a_wall]).best is through_a_wall
+    assert search([short]).best is short
+
+
+def test_by_overlap_only_the_overlap_counts_and_every_candidate_is_made():
+    good, tight = candidate(0.9, overlap=0.5), candidate(9.0, overlap=0.1, complete=False)
+    by_overlap = search([good, tight], most=3, measure="overlap")
+    assert by_overlap.best is tight
+    assert not by_overlap.done
+    assert search([good, tight], most=3).done
+
+
+def test_a_search_ends_with_its_candidates_or_with_a_certificate():
+    assert not search().done
+    assert search([candidate()] * 5, most=5).done
+    assert search([candidate()] * 5, most=5).proposals() == []
+    assert search([candidate(0.9)]).done
+
+
+def test_later_waves_try_the_better_half_of_the_chunk_numbers():
+    fresh = search(wave=5, refine=False)
+    assert [proposal.n_chunks for proposal in fresh.proposals()] == [1, 2, 3, 4, 1]
+    fresh.candidates = [candidate(excess, k=k) for k, excess in ((1, 9.0), (2, 3.0), (3, 8.0), (4, 2.0), (1, 5.0))]
+    assert {proposal.n_chunks for proposal in fresh.proposals()} == {2, 4}
+    assert fresh.choices == [2, 4]
+    fresh.proposals()
+    assert fresh.choices == [2, 4], "few enough"
+
+
+def test_waves_of_fresh_and_of_refined_candidates_take_turns():
+    hunt = search(wave=8)
+    kinds = []
+    for wave in range(4):
+        proposals = hunt.proposals()
+        kinds.append({proposal.parent is not None for proposal in proposals})
+        assert [proposal.number for proposal in proposals] == list(range(8 * wave, 8 * wave + 8))
+        hunt.candidates += [candidate(float(10 + proposal.number), k=proposal.n_chunks) for proposal in proposals]
+    assert kinds == [{False}, {True}, {False}, {True}]
+
+
+def test_the_best_fourth_of_a_wave_is_refined():
+    parents = [candidate(float(k), k=k) for k in (5, 4, 3, 2)] + [candidate(9.0)] * 4
+    proposals = search(parents, wave=8).proposals()
+    assert [proposal.n_chunks for proposal in proposals] == [2, 3] * 4
+    assert all(float(proposal.parent.mean()) == proposal.n_chunks for proposal in proposals)
+
+
+def test_the_last_wave_makes_no_more_than_are_left():
+    assert len(search([candidate()] * 8, most=11, wave=8).proposals()) == 3
+
+
+@pytest.mark.parametrize("most", [1, 7, 8, 9])
+def test_numbers_go_on_where_the_last_wave_stopped(most):
+    hunt, numbers = search(most=most, wave=4), []
+    while proposals := hunt.proposals():
+        numbers += [proposal.number for proposal in proposals]
+        hunt.candidates += [candidate(k=proposal.n_chunks) for proposal in proposals]
+    assert numbers == list(range(most))

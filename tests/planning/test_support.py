@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+import torch
+
+from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.data.windows import Windows
+from compdiffuser.planning.support import SPAN, Support, measure_support, segments_of
+from compdiffuser.types import Episodes
+
+
+def test_segments_overlap_by_half_and_keep_three_states():
+    chunk = torch.arange(17.0)[None, :, None].expand(1, 17, 2)
+    segments = segments_of(chunk)
+    assert segments.shape == (1, 3, 6)
+    assert segments[0, :, ::2].tolist() == [[0, 4, 8], [4, 8, 12], [8, 12, 16]]
+
+
+def test_a_chunk_strays_as_far_as_its_strangest_segment():
+    straight = torch.stack([torch.linspace(0, 1, 33), torch.zeros(33)], dim=1)[None]  # [1, 33, 2]
+    support = Support(segments_of(straight)[0], ())
+    aside = straight.clone()
+    aside[:, 16, 1] = 0.5  # the middle of one segment and the end of two others
+    torch.testing.assert_close(support.stray(torch.cat([straight, aside])), torch.tensor([0.0, 0.5]))
+
+
+@pytest.fixture(scope="module")
+def corridors() -> Windows:
+    """Walks along y = 0 and along y = 4, never between them."""
+    rng = np.random.default_rng(0)
+    states = np.stack([np.broadcast_to(np.linspace(0, 10, 60), (80, 60)), np.zeros((80, 60))], axis=2)
+    states[40:, :, 1] = 4.0
+    states += rng.normal(0, 0.05, states.shape)
+    ends = np.zeros((80, 60), bool)
+    ends[:, -1] = True
+    observations = states.reshape(-1, 2).astype(np.float32)
+    episodes = Episodes.from_terminals(observations, observations, ends.ravel())
+    return Windows.from_episodes(episodes, (0, 1), Normalizer.from_data(observations), 32)
+
+
+def test_the_datas_own_windows_stay_below_the_threshold_and_a_crossing_does_not(corridors):
+    support = measure_support(corridors, count=1024)
+    generator = torch.Generator().manual_seed(9)
+    own = support.stray(corridors.sample(200, generator))
+    assert (own <= support.threshold(0.99)).float().mean() > 0.95
+    crossing = torch.stack([torch.linspace(-0.2, 0.3, 32), torch.linspace(-0.9, 0.9, 32)], dim=1)[None]
+    assert support.stray(crossing).item() > 2 * support.threshold(0.999)
+
+
+def test_rows_are_measured_the_same_in_parts(corridors, monkeypatch):
+    support = measure_support(corridors, count=256)
+    chunks = corridors.sample(20, torch.Generator().manual_seed(1))
+    whole = support.stray(chunks)
+    monkeypatch.setattr("compdiffuser.planning.support.ELEMENTS", 1)
+    torch.testing.assert_close(support.stray(chunks), whole)
+
+
+def test_chunks_shorter_than_a_segment_have_no_support(corridors):
+    short = Windows(**{**vars(corridors), "horizon": SPAN})
+    assert measure_support(short) is None

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import tyro
 
+from compdiffuser.baselines.decision_diffuser import monolithic
 from compdiffuser.data import storage
 from compdiffuser.files import read_json, write_json
 from compdiffuser.planning.checkpoint import choose_device
-from compdiffuser.planning.training import monolithic, train_planner
+from compdiffuser.planning.training import train_planner
 from compdiffuser.presets import preset
 from compdiffuser.training.config import TrainConfig
 

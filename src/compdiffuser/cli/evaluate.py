@@ -1,38 +1,46 @@
-"""`compdiffuser eval`: drive the real environment along plans, and count the goals reached."""
+"""`compdiffuser eval`: drive the real environment with a planner or a baseline, and count the goals reached."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from compdiffuser.types import UserError
+from compdiffuser.cli.train import METHODS, PLANNERS
+from compdiffuser.types import Policy, UserError
 
 if TYPE_CHECKING:
+    from compdiffuser.baselines.checkpoint import BaselineCheckpoint
     from compdiffuser.evaluation.rollout import EpisodeResult
+    from compdiffuser.planning.follower import PlanFollower
     from compdiffuser.planning.planner import Planner
     from compdiffuser.presets import Preset
 
 
+PLANNER_OPTIONS = (
+    "replan", "follow", "chunks", "candidates", "sampler", "steps", "eta", "repeats", "guidance", "plots",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Eval:
-    """Success of a planner in its environment: tasks × episodes × seeds, with every failure explained."""
+    """Success of a planner or a baseline in its environment: tasks × episodes × seeds."""
 
     name: tyro.conf.Positional[str]
     """A pretrained planner's name, or the folder of one you trained."""
-    method: Literal["compdiffuser", "dd"] = "compdiffuser"
-    """What plans: composed chunks, or one long chunk (Decision Diffuser) with a model trained for it."""
+    method: Annotated[str, tyro.conf.arg(metavar=METHODS)] = "compdiffuser"
+    """What acts: composed chunks, one long chunk (Decision Diffuser) with a model trained for it, or a baseline."""
     tasks: str = "all"
     """Task numbers, such as 1,3, or all."""
     episodes: int | None = None
     """Episodes per task and seed; the benchmark's own number where not given."""
-    seeds: int = 5
-    """How many evaluation seeds: 0, 1, …"""
+    seeds: int | None = None
+    """Evaluation seeds: 0, 1, …; by default 5, for a baseline as many as were trained, each with its own weights."""
     replan: bool = True
     """Whether a lost agent gets a new plan."""
     step_limit: Literal["paper", "ogbench"] = "paper"
@@ -68,27 +76,43 @@ class Eval:
 
     def run(self) -> int:
         tasks, chunks = self._checked()
-        from compdiffuser.evaluation.environments import WorkerError
+        if self.method not in PLANNERS:
+            return self._run_baseline(tasks)
+        from compdiffuser.baselines import decision_diffuser
+        from compdiffuser.baselines.checkpoint import method_in
         from compdiffuser.evaluation.results import provenance, summarize
-        from compdiffuser.files import write_json
         from compdiffuser.planning.checkpoint import choose_device
         from compdiffuser.planning.planner import Planner
 
+        if (found := method_in(self.name)) is not None:
+            raise UserError(f"'{self.name}' holds a checkpoint of {found}; evaluate it with --method {found}")
+
         device = choose_device(self.device)
         compiled = self.compile and device.type == "cuda"
-        planner = self._sampling(Planner.from_pretrained(self.name, device=str(device), compiled=compiled))
+        name = decision_diffuser.trained(self.name) if self.method == "dd" else self.name
+        planner = self._sampling(Planner.from_pretrained(name, device=str(device), compiled=compiled))
         preset = planner.preset
-        if not preset.environment:
-            raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
+        if self.method == "dd":
+            decision_diffuser.check(self.name, preset, planner.record)
         if self.method == "dd" or (self.sampler != "default" and chunks == "auto"):
             chunks = 1 if self.method == "dd" else preset.chunks
         candidates = self.candidates or (256 if self.sampler == "default" else 40)
-        limit = preset.step_limit if self.step_limit == "paper" else preset.ogbench_step_limit
-        try:
-            runs, seconds = self._rollouts(planner, preset, tasks, chunks, candidates, limit)
-        except WorkerError as error:
-            print(f"compdiffuser: {error}", file=sys.stderr)
+        followers: list[PlanFollower] = []
+
+        def policy(seed: int) -> Policy:
+            from compdiffuser.planning.follower import Following, PlanFollower
+
+            options = {"n_candidates": candidates}
+            following = Following(self.follow, self.replan, chunks, seed=1000 * seed, options=options)
+            followers.append(PlanFollower(planner, preset, following))
+            return followers[-1]
+
+        limit = self._limit(preset)
+        runs = self._rollouts(policy, preset, tasks, self.seeds or 5, limit)
+        if runs is None:
             return 1
+        if self.plots is not None:
+            _draw(followers[0], runs[0], self.plots)
         summary = summarize(
             runs,
             limit,
@@ -103,12 +127,39 @@ class Eval:
                 "candidates": candidates,
                 "step_limit": self.step_limit,
                 "score": planner.config.score,
+                "refine": planner.config.refine,
                 **asdict(planner.config.sampler),
             },
-            planning_seconds=[round(s, 2) for s in seconds],
+            planning_seconds=[round(follower.planning_seconds, 2) for follower in followers],
             device=str(planner.device),
             **provenance(),
         )
+        return self._tell(summary)
+
+    def _run_baseline(self, tasks: list[int] | None) -> int:
+        """A baseline: evaluation seed i drives with the weights of training seed i."""
+        from compdiffuser.baselines import method
+        from compdiffuser.baselines.checkpoint import load
+        from compdiffuser.evaluation.results import provenance, summarize
+        from compdiffuser.planning.checkpoint import choose_device
+
+        method(self.method, also=PLANNERS)  # a sentence where there is none
+        for field in fields(self):
+            if field.name in PLANNER_OPTIONS and getattr(self, field.name) != field.default:
+                raise UserError(f"--{field.name} belongs to planners, not to {self.method}")
+        device = choose_device(self.device)
+        folder = Path("runs") / f"{self.name}-{self.method}"
+        checkpoint = load(folder if folder.is_dir() and not Path(self.name).is_dir() else self.name, self.method)
+        preset, limit = checkpoint.preset, self._limit(checkpoint.preset)
+        seeds = self.seeds or len(checkpoint.seeds)
+        runs = self._rollouts(lambda seed: checkpoint.policy(seed, device), preset, tasks, seeds, limit)
+        if runs is None:
+            return 1
+        return self._tell(summarize(runs, limit, **_identity(checkpoint), device=str(device), **provenance()))
+
+    def _tell(self, summary: dict[str, Any]) -> int:
+        from compdiffuser.files import write_json
+
         if self.out is not None:
             write_json(self.out, summary)
         if self.json:
@@ -119,44 +170,40 @@ class Eval:
                 print("pictures:", *sorted(str(path) for path in self.plots.glob("task*.png")))
         return 0
 
+    def _limit(self, preset: Preset) -> int:
+        return preset.step_limit if self.step_limit == "paper" else preset.ogbench_step_limit
+
     def _sampling(self, planner: Planner) -> Planner:
         """The planner with the sampler asked for. Another order than the default comes with the paper's settings."""
         if self.sampler != "default":
             paper = {"steps": 50, "eta": 0.0, "repeats": 1, "guidance": 2.0}
             planner = planner.with_sampler(order=self.sampler, **paper)
-            planner.config = replace(planner.config, score="overlap")
+            planner.config = replace(planner.config, score="overlap", refine=None)
         given = {"steps": self.steps, "eta": self.eta, "repeats": self.repeats, "guidance": self.guidance}
         return planner.with_sampler(**{name: value for name, value in given.items() if value is not None})
 
     def _rollouts(
-        self,
-        planner: Planner,
-        preset: Preset,
-        tasks: list[int] | None,
-        chunks: int | Literal["auto"],
-        candidates: int,
-        limit: int,
-    ) -> tuple[list[list[EpisodeResult]], list[float]]:
-        """The episodes of every seed, and the seconds spent planning for them."""
-        from compdiffuser.evaluation.environments import EnvironmentPool
+        self, policy: Callable[[int], Policy], preset: Preset, tasks: list[int] | None, seeds: int, limit: int
+    ) -> list[list[EpisodeResult]] | None:
+        """The episodes of every seed, each driven by the policy made for it; None where a simulator died."""
+        from compdiffuser.evaluation.environments import EnvironmentPool, WorkerError
         from compdiffuser.evaluation.rollout import evaluate
-        from compdiffuser.planning.follower import Following, PlanFollower
 
-        runs, seconds = [], []
-        with EnvironmentPool(preset, self.workers) as pool:
-            for seed in range(self.seeds):
-                options = {"n_candidates": candidates}
-                following = Following(self.follow, self.replan, chunks, seed=1000 * seed, options=options)
-                policy = PlanFollower(planner, preset, following)
-                runs.append(evaluate(policy, preset, tasks, self.episodes, seed, limit, pool=pool, progress=True))
-                seconds.append(policy.planning_seconds)
-                if self.plots is not None and seed == 0:
-                    _draw(policy, runs[0], self.plots)
-        return runs, seconds
+        if not preset.environment:
+            raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
+        try:
+            with EnvironmentPool(preset, self.workers) as pool:
+                return [
+                    evaluate(policy(seed), preset, tasks, self.episodes, seed, limit, pool=pool, progress=True)
+                    for seed in range(seeds)
+                ]
+        except WorkerError as error:
+            print(f"compdiffuser: {error}", file=sys.stderr)
+            return None
 
     def _checked(self) -> tuple[list[int] | None, int | Literal["auto"]]:
         """Task numbers (None: all) and chunks; a sentence for what is neither."""
-        if self.seeds < 1:
+        if self.seeds is not None and self.seeds < 1:
             raise UserError(f"an evaluation needs at least 1 seed, not {self.seeds}")
         if self.episodes is not None and self.episodes < 1:
             raise UserError(f"an evaluation needs at least 1 episode per task, not {self.episodes}")
@@ -169,6 +216,20 @@ class Eval:
             raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")
         tasks = None if self.tasks == "all" else [int(number) for number in numbers]
         return tasks, "auto" if self.chunks == "auto" else int(self.chunks)
+
+
+def _identity(checkpoint: BaselineCheckpoint) -> dict[str, Any]:
+    """What a baseline's result says of itself."""
+    record = checkpoint.record
+    return {
+        "dataset": checkpoint.preset.name,
+        "method": checkpoint.method,
+        "augment": record.get("augment") or "none",
+        "data": "official" if record.get("data", {}).get("source") == "official" else "regenerated",
+        "settings": asdict(checkpoint.config),
+        "updates": record.get("updates"),
+        "training_seeds": list(checkpoint.seeds),
+    }
 
 
 def show(summary: Mapping[str, Any]) -> None:
@@ -190,7 +251,8 @@ def show(summary: Mapping[str, Any]) -> None:
         console.print(causes)
     console.print(
         f"{summary['episodes']} episodes ({len(summary['seeds'])} seeds), at most {summary['steps_limit']} steps, "
-        f"{summary['data']} data, planning {sum(summary['planning_seconds']):.1f} s"
+        f"{summary['data']} data"
+        + (f", planning {sum(summary['planning_seconds']):.1f} s" if "planning_seconds" in summary else "")
     )
     if summary["steps_mean"] is not None:
         console.print(f"{summary['steps_mean']:.0f} steps to the goal on average")

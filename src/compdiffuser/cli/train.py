@@ -1,20 +1,26 @@
-"""`compdiffuser train`: from a dataset to a planner."""
+"""`compdiffuser train`: from a dataset to a planner or a baseline."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from compdiffuser.types import UserError
 
+PLANNERS = ("compdiffuser", "dd")
+METHODS = "compdiffuser|dd|gcbc|gcivl|gciql|qrl|crl|hiql|rvs|dt"
+BASELINE_OPTIONS = ("seeds_at_once", "set", "augment", "clusters")
+PLANNER_OPTIONS = ("preset", "architecture", "width", "depth", "neighbours", "horizon", "overlap", "dims")
+
 
 @dataclass(frozen=True)
 class Train:
-    """Train a planner on short trajectories.
+    """Train a planner, or a baseline, on short trajectories.
 
     Killed and started again with the same --out, it continues from its last checkpoint. Several processes:
     accelerate launch --multi_gpu --num_processes 2 -m compdiffuser train DATASET …
@@ -22,22 +28,30 @@ class Train:
 
     dataset: tyro.conf.Positional[str]
     """Name of a dataset (see `compdiffuser data list`), or a file of your own."""
-    method: Literal["compdiffuser", "dd"] = "compdiffuser"
-    """compdiffuser: chunks to compose; dd: one monolithic model of whole plans (Decision Diffuser)."""
+    method: Annotated[str, tyro.conf.arg(metavar=METHODS)] = "compdiffuser"
+    """compdiffuser: chunks to compose; dd: one monolithic model of whole plans (Decision Diffuser); else a baseline."""
+    augment: Literal["none", "sa", "ga"] = "none"
+    """Baselines only: goals from other episodes, joined where states (sa) or goals (ga) are in one cluster."""
+    clusters: int = 40
+    """Baselines only: clusters of an augmentation."""
     preset: Literal["default", "paper"] = "default"
     """Noise formulation: ours (EDM preconditioning), or the paper's (512-step cosine DDPM predicting x₀)."""
     steps: int | None = None
-    """Updates; by default 40,000, or as many as the time limit allows."""
+    """Updates; by default 40,000 (baselines: 1,000,000), or as many as the time limit allows."""
     time_limit: float | None = None
     """Seconds of training."""
-    batch: int = 1024
-    """Chunks per update."""
-    learning_rate: float = 5e-4
-    """Peak learning rate."""
+    batch: int | None = None
+    """Chunks, or transitions, per update; by default 1024, or what the method asks for."""
+    learning_rate: float | None = None
+    """Peak learning rate; by default 5e-4, or what the method asks for."""
     seed: int = 0
     """Initial weights and batches depend on it alone."""
+    seeds_at_once: int = 1
+    """Baselines only: agents trained side by side, with seeds counted from --seed."""
+    set: tuple[str, ...] = ()
+    """Baselines only: settings of the method, such as alpha=3 hidden=[64,64]."""
     out: Path | None = None
-    """Folder of the run; by default runs/DATASET-METHOD."""
+    """Folder of the run; by default runs/DATASET-METHOD, with -AUGMENT where there is one."""
     architecture: Literal["dit1d", "unet1d"] = "dit1d"
     """Transformer, or the paper's U-Net."""
     width: int | None = None
@@ -47,15 +61,15 @@ class Train:
     neighbours: Literal["channels", "encoder"] = "channels"
     """Neighbouring chunks as aligned input channels, or through the paper's encoder."""
     horizon: int | None = None
-    """States per chunk; by default the dataset's."""
+    """States per chunk; by default the dataset's. With dd, states per plan."""
     overlap: int | None = None
     """States shared by neighbouring chunks; by default the dataset's."""
     dims: str | None = None
     """Planned observation dimensions, as in 0,1; by default the dataset's."""
-    checkpoint_every: int = 2_000
-    """Updates between checkpoints."""
-    log_every: int = 100
-    """Updates between lines of the log."""
+    checkpoint_every: int | None = None
+    """Updates between checkpoints; by default 2,000 (baselines: 100,000)."""
+    log_every: int | None = None
+    """Updates between lines of the log; by default 100 (baselines: 1,000)."""
     device: Annotated[str, tyro.conf.arg(metavar="auto|cpu|cuda")] = "auto"
     """Where to compute."""
     compile: bool = True
@@ -64,21 +78,26 @@ class Train:
     """Print the outcome as one JSON object."""
 
     def run(self) -> int:
+        if self.method not in PLANNERS:
+            return self._run_baseline()
+        self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
+        from compdiffuser.baselines.decision_diffuser import monolithic
         from compdiffuser.data import storage
         from compdiffuser.models.denoiser import DenoiserConfig
         from compdiffuser.planning.checkpoint import choose_device
-        from compdiffuser.planning.training import monolithic, preset_for, train_planner
+        from compdiffuser.planning.training import preset_for, train_planner
         from compdiffuser.training.config import TrainConfig
 
         record = preset_for(self.dataset)
-        record = replace(
-            record,
-            horizon=self.horizon or record.horizon,
-            overlap=self.overlap or record.overlap,
-            plan_dims=dimensions(self.dims) if self.dims is not None else record.plan_dims,
-        )
+        if self.dims is not None:
+            record = replace(record, plan_dims=dimensions(self.dims))
         if self.method == "dd":
-            record = monolithic(record)
+            self._refuse(("overlap",), "belongs to composed chunks, and dd plans in one")
+            record = monolithic(record, self.horizon)
+        else:
+            record = replace(
+                record, horizon=self.horizon or record.horizon, overlap=self.overlap or record.overlap
+            )  # fmt: skip
         unet = self.architecture == "unet1d"
         model = DenoiserConfig(
             horizon=record.horizon,
@@ -89,23 +108,70 @@ class Train:
             width=self.width or (64 if unet else 256),
             depth=self.depth or (4 if unet else 6),
         )
-        config = TrainConfig(
-            steps=self.steps or (10_000_000 if self.time_limit else 40_000), time_limit=self.time_limit,
-            batch=self.batch, learning_rate=self.learning_rate, seed=self.seed,
-            checkpoint_every=self.checkpoint_every, log_every=self.log_every,
-        )  # fmt: skip
-        out = self.out or Path("runs") / f"{record.name}-{self.method}"
-        device = choose_device(self.device)
+        config = TrainConfig(steps=self._steps(40_000), time_limit=self.time_limit, seed=self.seed, **self._given())
+        out = self._out(record.name)
         checkpoint = train_planner(
-            storage.load(self.dataset), record, out, model=model, config=config, device=device, method=self.method,
+            storage.load(self.dataset), record, out, model=model, config=config, device=choose_device(self.device),
+            method=self.method, manifest=storage.manifest_of(storage.locate(self.dataset)),
+            compiled=None if self.compile else False,
+        )  # fmt: skip
+        return self._tell(checkpoint.record["outcome"], out, f"plan with: compdiffuser plan {out} --start … --goal …")
+
+    def _run_baseline(self) -> int:
+        """A baseline, with the settings that its dataset asks for."""
+        from compdiffuser.baselines import method
+        from compdiffuser.baselines.augmented import Augmentation
+        from compdiffuser.baselines.presets import config_for, parse_changes
+        from compdiffuser.baselines.training import train_baseline, train_config
+        from compdiffuser.data import storage
+        from compdiffuser.planning.checkpoint import choose_device
+        from compdiffuser.planning.training import preset_for
+
+        method(self.method, also=PLANNERS)  # a sentence where there is none
+        self._refuse(PLANNER_OPTIONS, f"belongs to planners, not to {self.method}")
+        if self.augment == "none":
+            self._refuse(("clusters",), "belongs to an augmentation, and --augment is none")
+        record = preset_for(self.dataset)
+        changes = parse_changes(self.method, self.set)
+        given = self._given()
+        changes |= {name: given.pop(name) for name in ("batch", "learning_rate") if name in given}
+        config = config_for(self.method, record, changes)
+        training = train_config(config, self._steps(1_000_000), time_limit=self.time_limit, seed=self.seed, **given)
+        out = self._out(record.name)
+        checkpoint = train_baseline(
+            self.method, storage.load(self.dataset), record, out, config=config, training=training,
+            seeds=self.seeds_at_once, device=choose_device(self.device),
+            augment=None if self.augment == "none" else Augmentation(self.augment, self.clusters),
             manifest=storage.manifest_of(storage.locate(self.dataset)), compiled=None if self.compile else False,
         )  # fmt: skip
-        outcome = {"out": str(out), **checkpoint.record["outcome"]}
+        hint = f"evaluate with: compdiffuser eval {out} --method {self.method}"
+        return self._tell(checkpoint.record["outcome"], out, hint)
+
+    def _steps(self, usual: int) -> int:
+        return self.steps if self.steps is not None else 10_000_000 if self.time_limit else usual
+
+    def _given(self) -> dict[str, Any]:
+        """The loop's settings that were asked for; the others keep their defaults."""
+        names = ("batch", "learning_rate", "checkpoint_every", "log_every")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def _out(self, dataset: str) -> Path:
+        augmented = "" if self.augment == "none" else f"-{self.augment}"
+        return self.out or Path("runs") / f"{dataset}-{self.method}{augmented}"
+
+    def _refuse(self, names: Sequence[str], why: str) -> None:
+        """A sentence for an option that would have no effect."""
+        for field in fields(self):
+            if field.name in names and getattr(self, field.name) != field.default:
+                raise UserError(f"--{field.name.replace('_', '-')} {why}")
+
+    def _tell(self, results: Mapping[str, Any], out: Path, hint: str) -> int:
+        outcome = {"out": str(out), **results}
         if self.json:
             print(json.dumps(outcome))
         else:
             print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
-            print(f"written {out}; plan with: compdiffuser plan {out} --start … --goal …")
+            print(f"written {out}; {hint}")
         return 0
 
 

@@ -39,8 +39,12 @@ def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def _find(results: Sequence[Result], wanted: Result) -> Result | None:
-    """The result with the wanted fields; of several, the one over most episodes."""
-    found = [result for result in results if all(result.get(name) == value for name, value in wanted.items())]
+    """The result with the wanted fields; of several, the one over most episodes.
+
+    A tuple accepts any of its values, None where a result lacks the field.
+    """
+    choices = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+    found = [result for result in results if all(result.get(name) in values for name, values in choices.items())]
     return max(found, key=lambda result: result.get("episodes") or 0, default=None)
 
 
@@ -117,15 +121,48 @@ SAMPLERS = Table(
 )
 
 
-def render_speed(results: Sequence[Result], only_targets: bool = False) -> str:
-    """The entries of the `benchmarks` lists, in the order of their files; all, or those that have a target."""
-    entries = [entry for result in results for entry in result.get("benchmarks", ())]
+_STITCH = tuple((size, {"dataset": f"pointmaze-{size}-stitch-v0"}) for size in ("medium", "large", "giant"))
+
+BASELINES = Table(
+    "method",
+    tuple((title, {"method": title.lower()}) for title in ("GCBC", "GCIVL", "GCIQL", "QRL", "CRL", "HIQL")),
+    tuple(
+        (f"{size} ({mark})", {**dataset, "origin": origin})
+        for size, dataset in _STITCH
+        for mark, origin in (("published", "published"), ("here", "measured"))
+    ),
+)
+
+
+GHUGARE = Table(
+    "maze",
+    tuple(
+        (f"{title} ({mark})", {"dataset": f"robotics-pointmaze-{size}-v0", "origin": origin})
+        for title, size in (("U", "umaze"), ("Medium", "medium"), ("Large", "large"))
+        for mark, origin in (("published", "published"), ("here", "measured"))
+    ),
+    (
+        *(
+            (title + ("" if augment == "none" else f" ({augment.upper()})"), {"method": method, "augment": augment})
+            for title, method in (("RvS", "rvs"), ("DT", "dt"))
+            for augment in ("none", "sa", "ga")
+        ),
+        ("DD", {"sampler": "dd"}),
+        ("GSC", {"sampler": "gsc"}),
+        ("CompDiffuser", {"method": "compdiffuser", "sampler": (None, "default"), "replan": True}),
+    ),
+)
+
+
+def render_speed(results: Sequence[Result], only_targets: bool = False, group: str | None = None) -> str:
+    """The entries of the `benchmarks` lists of a group, in the order of their files; all, or those with a target."""
+    entries = [entry for result in results for entry in result.get("benchmarks", ()) if entry.get("group") == group]
     entries = [entry for entry in entries if "target" in entry or not only_targets]
     body = [
         [
             entry["name"],
-            f"{entry['value']:.3g} {entry['unit']}".strip(),
-            f"at most {entry['target']} {entry['unit']}".strip() if "target" in entry else MISSING,
+            f"{_digits(entry['value'], entry['unit'])} {entry['unit']}".strip(),
+            _target(entry),
             entry["hardware"],
         ]
         for entry in entries
@@ -133,9 +170,42 @@ def render_speed(results: Sequence[Result], only_targets: bool = False) -> str:
     return markdown(["what", "measured", "target", "hardware"], body or [[MISSING] * 4])
 
 
+def _target(entry: Result) -> str:
+    """ "at most 1 s", or "at least" where the entry says so."""
+    return (
+        f"{entry.get('bound', 'at most')} {entry['target']} {entry['unit']}".strip() if "target" in entry else MISSING
+    )
+
+
+def _digits(value: float, unit: str) -> str:
+    """Three digits; large rates in full."""
+    return f"{value:.0f}" if unit.endswith("/s") and value >= 1000 else f"{value:.3g}"
+
+
+def render_training(results: Sequence[Result]) -> str:
+    """How each baseline was trained: updates, speed, and success along the way."""
+    runs = {name: run for result in results for name, run in result.get("baselines", {}).items()}
+    head = ["dataset, method", "updates", "seeds", "updates/s", "success along the way (%)"]
+    body = [
+        [
+            name.replace("/", ", "),
+            f"{run['steps']:,}",
+            str(run["seeds"]),
+            f"{run['updates_per_second']:.0f}",
+            " → ".join(f"{point['success']:.0f}" for point in run["curve"]),
+        ]
+        for name, run in sorted(runs.items())
+    ]
+    return markdown(head, body or [[MISSING] * len(head)])
+
+
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "pointmaze": POINTMAZE.render,
     "samplers": SAMPLERS.render,
+    "baselines": BASELINES.render,
+    "ghugare": GHUGARE.render,
+    "baseline-training": render_training,
+    "baseline-speed": partial(render_speed, group="baselines"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from compdiffuser.types import UserError
 
@@ -20,24 +20,32 @@ class TrainConfig:
     batch: int = 1024
     """Rows per update (per process)."""
     learning_rate: float = 5e-4
-    """Peak rate, reached after the warm-up, then a cosine down to zero."""
+    """Peak rate, reached after the warm-up."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """After the warm-up: a cosine down to zero, or the peak rate to the end."""
     warmup: int = 500
     """Updates of linear warm-up."""
     weight_decay: float = 0.01
-    """AdamW's, on matrices only."""
-    clip: float = 1.0
-    """Largest norm of a gradient."""
-    ema: float = 0.999
-    """Decay of the averaged weights, which are the ones kept."""
+    """AdamW's, on matrices only; 0 makes it Adam."""
+    beta2: float = 0.99
+    """AdamW's decay of squared gradients."""
+    clip: float | None = 1.0
+    """Largest norm of a gradient; None leaves gradients as they are."""
+    ema: float | None = 0.999
+    """Decay of the averaged weights, which are the ones kept; None keeps the weights themselves."""
+    precision: Literal["bf16", "tf32", "float32"] = "bf16"
+    """On a GPU: autocast to bfloat16, TF32 matrix products, or plain float32. A CPU always uses float32."""
+    updates_per_replay: int = 1
+    """Updates drawn from one seeding of the generator, and captured in one CUDA graph."""
     checkpoint_every: int = 2_000
     """Updates between checkpoints."""
     log_every: int = 100
     """Updates between lines of the log."""
     seed: int = 0
-    """The batch of update s depends on the seed, the process and s alone."""
+    """The batches of a replay depend on the seed, the process and the replay's first update alone."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "checkpoint_every", "log_every"):
+        for name in ("steps", "batch", "checkpoint_every", "log_every", "updates_per_replay"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.time_limit is not None and self.time_limit <= 0:
@@ -53,9 +61,9 @@ class TrainConfig:
 
     def rate(self, step: int, progress: float) -> float:
         """Learning rate of update `step`."""
-        warm = min((step + 1) / max(self.warmup, 1), 1.0)
-        return self.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * progress))
+        peak = self.learning_rate * min((step + 1) / max(self.warmup, 1), 1.0)
+        return peak if self.schedule == "constant" else peak * 0.5 * (1 + math.cos(math.pi * progress))
 
     def decay(self, step: int) -> float:
         """Decay of the averaged weights, smaller at first so that they leave the initial ones behind."""
-        return min(self.ema, (1 + step) / (10 + step))
+        return min(self.ema, (1 + step) / (10 + step)) if self.ema is not None else 0.0

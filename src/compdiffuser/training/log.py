@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,16 +20,15 @@ from compdiffuser.training.config import TrainConfig
 COLUMNS = ("step", "loss", "learning_rate", "seconds")
 
 
-def _complete(row: list[str]) -> bool:
-    """Whether a line was written to its end: a killed run may leave a part of one."""
-    return len(row) == len(COLUMNS) and row[0].isdigit()
-
-
 class TrainLog:
-    """Continues the log of an earlier run up to the step it resumed from."""
+    """Continues the log of an earlier run up to the step it resumed from. The loss may have named parts."""
 
-    def __init__(self, out: Path, config: TrainConfig, step: int, seconds: float, *, show: bool, write: bool) -> None:
+    def __init__(
+        self, out: Path, config: TrainConfig, step: int, seconds: float, parts: Sequence[str] = (), *,
+        show: bool, write: bool,
+    ) -> None:  # fmt: skip
         self.config = config
+        self.columns = (*COLUMNS, *parts)
         self.last_loss = float("nan")
         self.begin = (step, seconds)
         self.path = out / "log.csv" if write else None
@@ -51,22 +51,31 @@ class TrainLog:
         rows: list[list[str]] = []
         if self.path.exists():
             with open(self.path, newline="") as file:
-                rows = [row for row in list(csv.reader(file))[1:] if _complete(row) and int(row[0]) <= step]
+                rows = [row for row in list(csv.reader(file))[1:] if self._complete(row) and int(row[0]) <= step]
         if rows:
             self.last_loss = float(rows[-1][1])
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+        csv.writer(text, lineterminator="\n").writerows([self.columns, *rows])
         with replacing(self.path) as temporary:
             temporary.write_text(text.getvalue())
 
-    def write(self, step: int, loss: float, rate: float, seconds: float) -> None:
+    def _complete(self, row: list[str]) -> bool:
+        """Whether a line was written to its end: a killed run may leave a part of one."""
+        return len(row) == len(self.columns) and row[0].isdigit()
+
+    def write(self, step: int, losses: Sequence[float], rate: float, seconds: float) -> None:
+        """A line for `losses`: the loss, then its parts."""
+        loss, *parts = losses
         self.last_loss = loss
         if self.path is not None:
             with open(self.path, "a") as file:
-                file.write(f"{step},{loss:.6g},{rate:.4g},{seconds:.2f}\n")
+                file.write(",".join([f"{step},{loss:.6g},{rate:.4g},{seconds:.2f}", *(f"{p:.6g}" for p in parts)]))
+                file.write("\n")
         if self.board is not None:
             self.board.add_scalar("loss", loss, step)
             self.board.add_scalar("learning_rate", rate, step)
+            for name, part in zip(self.columns[len(COLUMNS) :], parts, strict=True):
+                self.board.add_scalar(f"loss/{name}", part, step)
         steps, since = step - self.begin[0], seconds - self.begin[1]
         speed = steps / since if since > 0 else 0.0
         note = f"step {step}  loss {loss:.4f}  {speed:.1f} it/s"

@@ -1,8 +1,8 @@
 """The training loop: any learner, on a CPU, on one GPU as one CUDA graph, or on several processes through accelerate.
 
 A learner gives a module and a loss that draws its own batch from the generator it is handed. On a GPU the whole update
-(drawing, forward, backward, clipping, optimizer, averaging) is captured once and replayed: small networks are bound by
-launches, not by arithmetic.
+(drawing, forward, backward, clipping, optimizer, averaging), or many of them, is captured once and replayed: small
+networks are bound by launches, not by arithmetic.
 """
 
 from __future__ import annotations
@@ -21,17 +21,24 @@ from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.log import TrainLog
 from compdiffuser.training.resume import load_resume, save_resume
 
-WARM_UPDATES = 3  # eager updates before capture: they allocate what the graph will reuse
+WARM_REPLAYS = 3  # eager ones before capture: they allocate what the graph will reuse
 
 
 class Learner(Protocol):
-    """What is trained."""
+    """What is trained. Two further members are used where a learner has them:
+
+    `parts`, names of the loss's last dimension, which are logged beside the total, and `after_update()`, which is
+    called after every step of the optimizer, as target networks need it.
+    """
 
     @property
     def module(self) -> nn.Module: ...
 
     def loss(self, module: nn.Module, generator: torch.Generator) -> Tensor:
-        """A scalar loss of `module` (the learner's own, perhaps wrapped) on a batch drawn from `generator`."""
+        """The loss of `module` (the learner's own, perhaps wrapped) on a batch drawn from `generator`.
+
+        A scalar, or [seeds, parts] for independent networks trained side by side; the sum of it all is minimized.
+        """
 
 
 @dataclass(frozen=True)
@@ -43,27 +50,29 @@ class Outcome:
     preparation: float
     """Seconds of compiling and capturing before."""
     loss: float
+    """Of the last line of the log; where seeds are trained side by side, their mean."""
     peak_memory: int
     """Bytes on the GPU; 0 on a CPU."""
 
 
 class Updater:
-    """One update of the weights and of their average, eager or as a CUDA graph."""
+    """Updates of the weights and of their average, eager or as a CUDA graph."""
 
     def __init__(self, learner: Learner, config: TrainConfig, device: torch.device) -> None:
         self.learner, self.config, self.device = learner, config, device
+        self.after_update: Callable[[], None] | None = getattr(learner, "after_update", None)
         self.processes = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         module = learner.module
         self.parameters: list[Tensor] = [p for p in module.parameters() if p.requires_grad]
-        matrices = [p for p in self.parameters if p.ndim > 1]
-        vectors = [p for p in self.parameters if p.ndim <= 1]
         on_gpu = device.type == "cuda"
+        if on_gpu and config.precision != "bf16":
+            torch.set_float32_matmul_precision("high" if config.precision == "tf32" else "highest")
         self.rate = torch.zeros((), device=device)
         self.decay = torch.zeros((), device=device)
         self.optimizer = torch.optim.AdamW(
-            [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}],
-            lr=self.rate, betas=(0.9, 0.99), capturable=on_gpu, fused=on_gpu,
+            _decaying(self.parameters, config.weight_decay),
+            lr=self.rate, betas=(0.9, config.beta2), capturable=on_gpu, fused=on_gpu,
         )  # fmt: skip
         self.generator = torch.Generator(device)
         self.total = torch.zeros((), device=device)
@@ -76,11 +85,12 @@ class Updater:
 
             # Every process takes the first one's weights, so the average starts from those.
             self.module = Accelerator(cpu=not on_gpu).prepare(self.module)
-        self.average = [p.detach().clone() for p in self.parameters]
+        averaged = config.ema is not None
+        self.average = [p.detach().clone() for p in self.parameters] if averaged else self.parameters
 
     def update(self, step: int, progress: float) -> None:
-        """Update number `step`."""
-        # The batch is a function of (seed, process, step): a resumed run needs no generator state.
+        """Updates number `step` to `step + updates_per_replay − 1`."""
+        # The batches are a function of (seed, process, step): a resumed run needs no generator state.
         self.generator.manual_seed(((self.config.seed * 1_000_003 + self.rank) * 100_000_007 + step) % 2**63)
         self.rate.fill_(self.config.rate(step, progress))
         self.decay.fill_(self.config.decay(step))
@@ -89,10 +99,17 @@ class Updater:
         elif self.stream is not None:
             self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
-                self._update()
+                self._updates()
             torch.cuda.current_stream().wait_stream(self.stream)
         else:
-            self._update()
+            self._updates()
+
+    def mean_loss(self, updates: int) -> list[float]:
+        """The loss and its parts, means over the `updates` since the last call; reading them waits for the GPU."""
+        means = (self.total / updates).mean(0) if self.total.ndim else self.total / updates
+        self.total.zero_()
+        parts = means.tolist() if means.ndim else []
+        return [sum(parts), *parts] if parts else [float(means)]
 
     def agreed(self, seconds: float) -> float:
         """The first process's clock: rates, and the moment to stop, must be the same in all of them."""
@@ -108,67 +125,93 @@ class Updater:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.generator)
         with torch.cuda.graph(graph, stream=self.stream):
-            self._update()
+            self._updates()
         self.graph = graph
 
+    def _updates(self) -> None:
+        for _ in range(self.config.updates_per_replay):
+            self._update()
+
     def _update(self) -> None:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+        half = self.device.type == "cuda" and self.config.precision == "bf16"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
             loss = self.learner.loss(self.module, self.generator)
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.parameters, self.config.clip, foreach=True)
+        (loss.sum() if loss.ndim else loss).backward()
+        if self.config.clip is not None:
+            nn.utils.clip_grad_norm_(self.parameters, self.config.clip, foreach=True)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=False)
-        # average ← decay·average + (1 − decay)·weights
-        torch._foreach_mul_(self.average, self.decay)
-        torch._foreach_add_(self.average, torch._foreach_mul(self.parameters, 1 - self.decay))
+        # Without gradients of the last update, the next backward pass writes them instead of adding to them.
+        self.optimizer.zero_grad(set_to_none=True)
+        if self.after_update is not None:
+            self.after_update()
+        if self.config.ema is not None:
+            # average ← decay·average + (1 − decay)·weights
+            torch._foreach_mul_(self.average, self.decay)
+            torch._foreach_add_(self.average, torch._foreach_mul(self.parameters, 1 - self.decay))
+        if self.total.shape != loss.shape:
+            self.total = torch.zeros_like(loss)
         self.total += loss.detach()
 
     def state(self) -> dict[str, Any]:
         return {
             "module": self.learner.module.state_dict(),
-            "average": self.average,
+            "average": self.average if self.config.ema is not None else [],
             "optimizer": self.optimizer.state_dict(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.learner.module.load_state_dict(state["module"])
-        for mine, saved in zip(self.average, state["average"], strict=True):
-            mine.copy_(saved)
+        if self.config.ema is not None:
+            for mine, saved in zip(self.average, state["average"], strict=True):
+                mine.copy_(saved)
         self.optimizer.load_state_dict(state["optimizer"])
         # Loading replaces the rate by a copy; the loop writes to its own tensor.
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate
 
     def adopt_average(self) -> None:
-        """Leave the module with the averaged weights."""
+        """Leave the module with the averaged weights, where they are averaged."""
         with torch.no_grad():
             for parameter, mean in zip(self.parameters, self.average, strict=True):
                 parameter.copy_(mean)
 
 
+def _decaying(parameters: list[Tensor], weight_decay: float) -> list[dict[str, Any]]:
+    """Matrices decay, vectors do not."""
+    groups = [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
+
+
 def fit(
     learner: Learner, config: TrainConfig, device: torch.device, out: Path, *, progress: bool = True,
     watch: Callable[[float, list[Tensor]], None] | None = None,
+    on_checkpoint: Callable[[int], None] | None = None,
 ) -> Outcome:  # fmt: skip
     """Train, checkpointing into `out` and continuing from a checkpoint found there; ends with averaged weights.
 
-    `watch` sees the seconds of training and the averaged weights whenever a line is logged.
+    `watch` sees the seconds of training and the averaged weights whenever a line is logged; `on_checkpoint` is told
+    the number of updates whenever a checkpoint was written.
     """
     on_gpu = device.type == "cuda"
     updater = Updater(learner, config, device)
+    replay = config.updates_per_replay
     step, before = load_resume(out, updater, config)
     begun = time.perf_counter()
     preparation = 0.0
-    warm = step + WARM_UPDATES
+    warm = step + WARM_REPLAYS * replay
     losses = step
-    with TrainLog(out, config, step, before, show=progress and updater.rank == 0, write=updater.rank == 0) as log:
+    show, write = progress and updater.rank == 0, updater.rank == 0
+    with TrainLog(out, config, step, before, getattr(learner, "parts", ()), show=show, write=write) as log:
         while True:
             preparing = on_gpu and step <= warm
             seconds = updater.agreed(before + (0.0 if preparing else time.perf_counter() - begun))
             done = config.progress(step, seconds)
             if done >= 1:
                 if step > losses:
-                    log.write(step, float(updater.total) / (step - losses), 0.0, seconds)
+                    log.write(step, updater.mean_loss(step - losses), config.rate(step, done), seconds)
                 break
             if on_gpu and step == warm:
                 if updater.processes == 1:
@@ -177,16 +220,17 @@ def fit(
                 preparation = time.perf_counter() - begun
                 begun += preparation
             updater.update(step, done)
-            step += 1
-            if step % config.log_every == 0:
+            step += replay
+            if _passed(config.log_every, step, replay):
                 # Reading the loss waits for the GPU, which also keeps the clock honest.
-                log.write(step, float(updater.total) / (step - losses), config.rate(step, done), seconds)
-                updater.total.zero_()
+                log.write(step, updater.mean_loss(step - losses), config.rate(step, done), seconds)
                 losses = step
                 if watch is not None:
                     watch(seconds, updater.average)
-            if step % config.checkpoint_every == 0 and updater.rank == 0:
+            if _passed(config.checkpoint_every, step, replay) and updater.rank == 0:
                 save_resume(out, updater, config, step, before + time.perf_counter() - begun)
+                if on_checkpoint is not None:
+                    on_checkpoint(step)
     if on_gpu:
         torch.cuda.synchronize()
     seconds = before + time.perf_counter() - begun
@@ -195,3 +239,8 @@ def fit(
     updater.adopt_average()
     peak = torch.cuda.max_memory_allocated() if on_gpu else 0
     return Outcome(step, seconds, preparation, log.last_loss, peak)
+
+
+def _passed(every: int, step: int, replay: int) -> bool:
+    """Whether the replay that ended at `step` passed a multiple of `every`."""
+    return step // every > (step - replay) // every

@@ -43,10 +43,12 @@ def load_resume(out: Path, learner: Resumable, config: TrainConfig) -> tuple[int
         raise UserError(
             f"checkpoint '{path}' cannot be read ({type(error).__name__}); remove it to start anew"
         ) from None
+    # A setting that the run was too old to know had its default value.
+    settings = _fixed(TrainConfig()) | settings
     for name, value in _fixed(config).items():
-        if settings.get(name) != value:
+        if settings[name] != value:
             raise UserError(
-                f"'{out}' holds a run with {name} {settings.get(name)}, not {value}; "
+                f"'{out}' holds a run with {name} {settings[name]}, not {value}; "
                 "choose another folder or the same value"
             )
     try:

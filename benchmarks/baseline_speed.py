@@ -1,0 +1,153 @@
+"""How many updates per second each baseline makes, with one seed and with eight at once, and how much memory it takes.
+
+    python benchmarks/baseline_speed.py --out results/baseline_speed_h200.json --hardware "one H200"
+    python benchmarks/baseline_speed.py --out results/baseline_speed_cpu.json --hardware "two CPU cores"
+
+Batch 1024 and hidden layers 512 × 3, as in OGBench, on made-up episodes of a point in two dimensions: speed does not
+depend on what is learned. Compiling and capturing come before the clock starts.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+
+from compdiffuser.baselines import METHODS, Sizes
+from compdiffuser.baselines.goals import Experience, Trajectories
+from compdiffuser.baselines.learner import GoalLearner
+from compdiffuser.baselines.policy import GoalPolicy
+from compdiffuser.baselines.training import train_config
+from compdiffuser.files import write_json
+from compdiffuser.planning.checkpoint import choose_device
+from compdiffuser.training.loop import WARM_REPLAYS, Updater
+from compdiffuser.types import Episodes
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    out: Path = Path("results/baseline_speed.json")
+    hardware: str = "this machine"
+    device: str = "auto"
+    methods: tuple[str, ...] = ("gcbc", "gcivl", "gciql", "qrl", "crl", "hiql", "rvs", "dt")
+    seeds: tuple[int, ...] = (1, 8)
+    batch: int | None = None
+    """Transitions per update and seed; by default the method's own."""
+    hidden: tuple[int, ...] | None = None
+    """Widths of the hidden layers; by default the method's own."""
+    episodes: int = 70
+    """Episodes side by side for which actions are timed."""
+    seconds: float = 3.0
+    """Time measured for each figure, at least."""
+    replay: int = 50
+    """Updates per CUDA graph."""
+    precision: str = "tf32"
+    """On a GPU: tf32, float32 or bf16."""
+    compile: bool = True
+    """Compile the losses on a GPU."""
+
+
+def main() -> None:
+    options = tyro.cli(Benchmark)
+    device = choose_device(options.device)
+    experience = Experience(Trajectories.from_episodes(walks(), device=device))
+    figures: list[dict[str, Any]] = []
+
+    def note(name: str, value: float, unit: str, **more: Any) -> None:
+        figures.append(
+            {"name": name, "value": round(value, 4), "unit": unit, "hardware": options.hardware,
+             "group": "baselines", **more}
+        )  # fmt: skip
+        print(figures[-1], flush=True)
+        write_json(options.out, {"command": "python benchmarks/baseline_speed.py", "benchmarks": figures})
+
+    for method in options.methods:
+        for seeds in options.seeds:
+            speed, memory, preparation = measure(method, seeds, experience, device, options)
+            told = f"{method}, {seeds} seed{'s' if seeds > 1 else ''} at once"
+            aimed = method == "gcivl" and seeds == 1 and device.type == "cuda"
+            target = {"target": 2000, "bound": "at least"} if aimed else {}
+            note(told, speed, "updates/s", preparation=round(preparation, 1), **target)
+            note(f"{told}, peak memory", memory / 2**30, "GiB")
+        note(f"{method}, acting in {options.episodes} episodes at once", acting(method, device, options), "steps/s")
+
+
+def measure(
+    method: str, seeds: int, experience: Experience, device: torch.device, options: Benchmark
+) -> tuple[float, float, float]:
+    """Updates per second, bytes at the peak, and seconds of preparation."""
+    on_gpu = device.type == "cuda"
+    chosen = METHODS[method]
+    given = {"batch": options.batch, "hidden": options.hidden}
+    config = chosen.config(**{name: value for name, value in given.items() if value})
+    width = experience.data.observations.shape[1]
+    agent: Any = chosen.agent(config, Sizes(width, experience.data.actions.shape[1], width), range(seeds))
+    agent.to(device)
+    replay = options.replay if on_gpu else 1
+    training = train_config(config, 1_000_000, updates_per_replay=replay, precision=options.precision)
+    fast = on_gpu and options.compile
+    learner = GoalLearner(agent, experience, replay, compiled=fast)
+    began = time.perf_counter()
+    if on_gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    updater = Updater(learner, training, device)
+    step = 0
+    for _ in range(WARM_REPLAYS if on_gpu else 1):
+        updater.update(step, 0.0)
+        step += replay
+    if on_gpu:
+        updater.capture()
+        updater.update(step, 0.0)
+        torch.cuda.synchronize()
+    begun = time.perf_counter()
+    done = 0
+    while time.perf_counter() - begun < options.seconds:
+        for _ in range(10 if on_gpu else 1):
+            step += replay
+            updater.update(step, 0.0)
+            done += replay
+        if on_gpu:
+            torch.cuda.synchronize()
+    seconds = time.perf_counter() - begun
+    peak = torch.cuda.max_memory_allocated() if on_gpu else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    losses = updater.mean_loss(done)
+    if not np.isfinite(losses).all():
+        raise RuntimeError(f"{method} diverged: {losses}")
+    torch.compiler.reset()
+    return done / seconds, peak, begun - began
+
+
+def acting(method: str, device: torch.device, options: Benchmark) -> float:
+    """Steps of all episodes per second of the clock, from observations on the host to actions on the host."""
+    config = METHODS[method].config(**({"hidden": options.hidden} if options.hidden else {}))
+    agent: Any = METHODS[method].agent(config, Sizes(2, 2, 2), [0])
+    policy = GoalPolicy(agent.to(device).eval(), 2, (0, 1), device)
+    observations, active = np.zeros((options.episodes, 2), np.float32), np.ones(options.episodes, bool)
+    policy.reset(observations, observations)
+    for _ in range(10):
+        policy.act(observations, active)
+    begun, steps = time.perf_counter(), 0
+    while time.perf_counter() - begun < options.seconds / 3:
+        policy.act(observations, active)
+        steps += options.episodes
+    return steps / (time.perf_counter() - begun)
+
+
+def walks(count: int = 1000, length: int = 201) -> Episodes:
+    """Random walks of a point."""
+    actions = np.random.default_rng(0).uniform(-1, 1, (count, length, 2)).astype(np.float32)
+    terminals = np.zeros((count, length), bool)
+    terminals[:, -1] = True
+    states = 10 + 0.2 * actions.cumsum(1)
+    return Episodes.from_terminals(states.reshape(-1, 2), actions.reshape(-1, 2), terminals.reshape(-1))
+
+
+if __name__ == "__main__":
+    main()

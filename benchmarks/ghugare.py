@@ -1,0 +1,209 @@
+"""The paper's first table whole: RvS and DT with and without augmentation, DD and GSC on Ghugare et al.'s PointMaze.
+
+    python benchmarks/ghugare.py                                                    # all 24 cells
+    python benchmarks/ghugare.py --only robotics-pointmaze-umaze-v0-rvs             # one cell
+    python benchmarks/ghugare.py --only umaze --updates 50 --batch 16 --episodes 1 --seeds 1 --results out    # a trial
+
+A cell is `compdiffuser train`, with all its seeds at once, and `compdiffuser eval`; several run side by side. GSC takes
+the planners that ship with the project, so it only evaluates. Each cell writes results/CELL.json, with its training
+time and speed, as soon as it is done. Started again, the script passes over the cells that are, and goes on with
+training where it was cut off. `--dry` prints the commands.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from compdiffuser.files import read_json, write_json
+
+DATASETS = tuple(f"robotics-pointmaze-{size}-v0" for size in ("umaze", "medium", "large"))
+UPDATES = {"dd": 5_000, "dt": 20_000, "rvs": 60_000}
+"""Ghugare et al. make a million updates of RvS and 200,000 of DT; the curves are flat long before."""
+BATCH = {"dd": 256}
+
+
+@dataclass(frozen=True)
+class Cell:
+    dataset: str
+    method: str
+    augment: str = "none"
+
+    @property
+    def name(self) -> str:
+        return f"{self.dataset}-{self.method}" + ("" if self.augment == "none" else f"-{self.augment}")
+
+    @property
+    def trains(self) -> bool:
+        return self.method != "gsc"
+
+
+# The longest come first, and GSC first of all: it needs no data.
+CELLS = (
+    *(Cell(dataset, "gsc") for dataset in reversed(DATASETS)),
+    *(Cell(dataset, "dd") for dataset in DATASETS),
+    *(Cell(dataset, method, augment) for method in ("dt", "rvs") for dataset in DATASETS
+      for augment in ("none", "sa", "ga")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    only: tuple[str, ...] = ()
+    """Only cells with one of these names, or whose name contains one of these words."""
+    jobs: int = 6
+    """Cells side by side: while one is evaluated on the processor, others train."""
+    updates: int | None = None
+    """Updates of every agent; by default 60,000 of RvS, 20,000 of DT and 5,000 of DD."""
+    batch: int | None = None
+    """Rows per update and seed, where they should differ from the method's own."""
+    seeds: int = 5
+    """Agents trained side by side, and evaluation seeds. A planner is trained once."""
+    episodes: int | None = None
+    """Episodes per task and seed; by default the benchmark's own number."""
+    device: str = "auto"
+    compile: bool = True
+    runs: Path = Path("runs/ghugare")
+    results: Path = Path("results")
+    dry: bool = False
+
+
+def main() -> None:
+    options = tyro.cli(Benchmark)
+    chosen = choose(options.only)
+    if options.dry:
+        for cell in chosen:
+            print(" && ".join("compdiffuser " + " ".join(part) for part in commands(cell, options)))
+        return
+    began = time.perf_counter()
+    needed = [cell.dataset for cell in chosen if cell.trains and not finished(cell, options)]
+    with ThreadPoolExecutor(1) as maker, ThreadPoolExecutor(options.jobs) as pool:
+        making = {name: maker.submit(compdiffuser, ["data", "make", name]) for name in DATASETS if name in needed}
+        done = list(pool.map(lambda cell: run(cell, making.get(cell.dataset), options), chosen))
+    print(f"{sum(done)} of {len(done)} cells done in {time.perf_counter() - began:.0f} s", flush=True)
+    sys.exit(0 if all(done) else 1)
+
+
+def choose(words: tuple[str, ...]) -> list[Cell]:
+    """The cells that words stand for: a cell's whole name for this one alone, others for all that contain them."""
+    names = {cell.name for cell in CELLS}
+
+    def meant(cell: Cell) -> bool:
+        return any(word == cell.name if word in names else word in cell.name for word in words)
+
+    return [cell for cell in CELLS if not words or meant(cell)]
+
+
+def commands(cell: Cell, options: Benchmark) -> list[list[str]]:
+    """What `compdiffuser` is asked to do for a cell: train, where it has to, and evaluate."""
+    out = str(options.runs / cell.name)
+    common = ["--device", options.device, *([] if options.compile else ["--no-compile"])]
+    asked: list[list[str]] = []
+    if cell.trains:
+        train = ["train", cell.dataset, "--method", cell.method, "--out", out, *common]
+        updates = updates_of(cell, options)
+        train += ["--steps", str(updates), "--checkpoint-every", str(max(updates // 4, 1))]
+        if batch := options.batch or BATCH.get(cell.method):
+            train += ["--batch", str(batch)]
+        if cell.method != "dd":
+            train += ["--seeds-at-once", str(options.seeds), "--augment", cell.augment]
+        asked.append(train)
+    how = {
+        # One chunk has no overlaps to choose by, so the first candidate is the plan. It is followed as the paper does,
+        # once and state by state: by progress and with new plans, a point that is led astray still roams a small maze.
+        "dd": [out, "--method", "dd", "--sampler", "parallel", "--candidates", "1", "--no-replan", "--follow", "time"],
+        "gsc": [cell.dataset, "--sampler", "gsc"],
+    }
+    evaluate = ["eval", *how.get(cell.method, [out, "--method", cell.method]), "--seeds", str(options.seeds)]
+    evaluate += ["--workers", str(max((os.cpu_count() or 1) // options.jobs, 1)), *common]
+    evaluate += ["--out", str(result_of(cell, options))]
+    return [*asked, evaluate + (["--episodes", str(options.episodes)] if options.episodes else [])]
+
+
+def updates_of(cell: Cell, options: Benchmark) -> int:
+    return options.updates or UPDATES[cell.method]
+
+
+def result_of(cell: Cell, options: Benchmark) -> Path:
+    """Where a cell's evaluation lands, before the training's figures join it."""
+    return options.runs / cell.name / "result.json"
+
+
+def finished(cell: Cell, options: Benchmark) -> bool:
+    """Whether a result is there, of as many updates and seeds as are asked for."""
+    path = options.results / f"{cell.name}.json"
+    if not path.exists():
+        return False
+    result = read_json(path)
+    enough = len(result["seeds"]) == options.seeds and options.episodes in (None, result["episodes_per_task"])
+    return enough and (not cell.trains or result["training"]["steps"] == updates_of(cell, options))
+
+
+def run(cell: Cell, data: Future[str] | None, options: Benchmark) -> bool:
+    """One cell from its data to its result; what went wrong is told, and other cells go on."""
+    if finished(cell, options):
+        print(f"{cell.name}: done before", flush=True)
+        return True
+    folder = options.runs / cell.name
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        if data is not None:
+            data.result()
+        began = time.perf_counter()
+        seconds: dict[str, float] = {}
+        for asked in commands(cell, options):
+            if asked[0] == "eval" or not already_trained(folder, updates_of(cell, options)):
+                compdiffuser(asked)
+                seconds[asked[0]] = round(time.perf_counter() - began - sum(seconds.values()), 1)
+    except subprocess.CalledProcessError as error:
+        (folder / "error.txt").write_text(error.stderr)
+        print(f"{cell.name}: {' '.join(error.stderr.strip().splitlines()[-1:])}", flush=True)
+        return False
+    result = read_json(result_of(cell, options))
+    result |= {"training": training_of(folder)} if cell.trains else {}
+    write_json(options.results / f"{cell.name}.json", {**result, "command": told(cell), "wall_seconds": seconds})
+    print(f"{cell.name}: {result['success']:.0f} ± {result['std']:.0f} %, {seconds}", flush=True)
+    return True
+
+
+def told(cell: Cell) -> str:
+    return f"python benchmarks/ghugare.py --only {cell.name}"
+
+
+def compdiffuser(arguments: list[str]) -> str:
+    """Run a command in a process of its own; its standard output."""
+    environment = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4", **os.environ}
+    command = [sys.executable, "-m", "compdiffuser", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def already_trained(folder: Path, updates: int) -> bool:
+    path = folder / "config.json"
+    return path.exists() and read_json(path)["record"].get("outcome", {}).get("steps") == updates
+
+
+def training_of(folder: Path) -> dict[str, Any]:
+    """Time, speed and size of a training run."""
+    config = read_json(folder / "config.json")
+    record = config["record"]
+    outcome = record["outcome"]
+    return {
+        **outcome,
+        "updates_per_second": round(outcome["steps"] / max(outcome["seconds"], 1e-9), 1),
+        "batch": record["training"]["batch"],
+        "seeds_at_once": len(config.get("seeds", [0])),
+        "parameters": record["parameters"],
+        "device": record["device"],
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Offline goal-conditioned baselines, one file each: config, losses, and what the agent does.
+
+`METHODS` is the whole registry: a name, the agent, its config. A new method is a file and a line here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.crl import CRL, CRLConfig
+from compdiffuser.baselines.decision_transformer import DecisionTransformer, DTConfig
+from compdiffuser.baselines.gcbc import GCBC, GCBCConfig
+from compdiffuser.baselines.gciql import GCIQL, GCIQLConfig
+from compdiffuser.baselines.gcivl import GCIVL, GCIVLConfig
+from compdiffuser.baselines.hiql import HIQL, HIQLConfig
+from compdiffuser.baselines.qrl import QRL, QRLConfig
+from compdiffuser.baselines.rvs import RvS, RvSConfig
+from compdiffuser.types import UserError
+
+
+class Method(NamedTuple):
+    """A baseline by its two classes."""
+
+    agent: Callable[[Any, Sizes, Sequence[int]], Agent]
+    """(config, sizes, seeds) → networks of all seeds."""
+    config: type[Any]
+
+
+METHODS: dict[str, Method] = {
+    "gcbc": Method(GCBC, GCBCConfig),
+    "gcivl": Method(GCIVL, GCIVLConfig),
+    "gciql": Method(GCIQL, GCIQLConfig),
+    "qrl": Method(QRL, QRLConfig),
+    "crl": Method(CRL, CRLConfig),
+    "hiql": Method(HIQL, HIQLConfig),
+    "rvs": Method(RvS, RvSConfig),
+    "dt": Method(DecisionTransformer, DTConfig),
+}
+
+
+def method(name: str, also: Sequence[str] = ()) -> Method:
+    """A method by name, or a sentence with the nearest one, be it here or among the names known elsewhere (`also`)."""
+    if name in METHODS:
+        return METHODS[name]
+    known = [*also, *METHODS]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f"; did you mean '{near[0]}'?" if near else f"; known methods: {', '.join(known)}"
+    raise UserError(f"unknown method '{name}'{hint}")

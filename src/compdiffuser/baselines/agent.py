@@ -1,0 +1,50 @@
+"""What every baseline is to the rest of the library: one contract, kept by classes that share no base but `nn.Module`.
+
+A method is one file with a frozen config and an agent. The agent holds the networks of S seeds, draws its own batches,
+gives its loss, and acts. Training, checkpoints, policies and commands know nothing else of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from compdiffuser.baselines.goals import Experience
+
+
+class Sizes(NamedTuple):
+    """Widths of what a method sees and does."""
+
+    observation: int
+    action: int
+    goal: int
+
+
+class Agent(Protocol):
+    """Networks of S seeds, an `nn.Module`. Every parameter and buffer has a leading dimension S.
+
+    Two further members are used where an agent has them: `check(data)`, which refuses trajectories it cannot learn
+    from before training begins, and `begin(goals)`, which tells an agent with a memory that episodes start.
+    """
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts of the loss."""
+
+    @property
+    def whole_goals(self) -> bool:
+        """Whether goals must be whole observations, even where a dataset's goals are fewer dimensions."""
+
+    def draw(self, experience: Experience, generator: torch.Generator) -> Any:
+        """A batch for `loss`, a tuple of tensors [S, B, …], drawn on the device without a word to the host."""
+
+    def loss(self, batch: Any) -> Tensor:
+        """[S, parts]; their sum is minimized. Only tensor operations of fixed shapes: it is captured and compiled."""
+
+    def after_update(self) -> None:
+        """What follows a step of the optimizer, such as moving target networks."""
+
+    def act(self, observations: Tensor, goals: Tensor) -> Tensor:
+        """Actions [S, E, act] for observations [S, E, obs] and goals [S, E, goal]."""

@@ -1,0 +1,138 @@
+"""Hierarchical implicit Q-learning (HIQL): one value function, two actors; the upper one proposes where to be next.
+
+Park et al., HIQL: Offline Goal-Conditioned RL with Latent States as Actions (2023). The value sees goals through a
+representation φ(s, g) of a few numbers. The high-level actor proposes the representation of a state k steps ahead, the
+low-level actor goes there. Both are cloned with weights by the same value, whose errors matter less over short ways.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.goals import ACTOR_GOALS, VALUE_GOALS, Experience, GoalMix, SubgoalBatch
+from compdiffuser.baselines.losses import advantage_weights, expectile_loss, weighted_cloning
+from compdiffuser.baselines.networks import MLP, Actor, Value, follow, randomness
+
+
+@dataclass(frozen=True)
+class HIQLConfig:
+    """Settings of HIQL; the defaults are OGBench's for point mazes with stitch data."""
+
+    learning_rate: float = 3e-4
+    """Adam's rate, constant."""
+    batch: int = 1024
+    """Transitions per update and seed."""
+    hidden: tuple[int, ...] = (512, 512, 512)
+    """Widths of the hidden layers, in value, representation and actors."""
+    discount: float = 0.99
+    """γ, for values and for geometrically drawn goals."""
+    target_rate: float = 0.005
+    """Share of the way that target weights go after each update."""
+    expectile: float = 0.7
+    """τ of the value's regression."""
+    alpha: float = 3.0
+    """Inverse temperature of both actors' weights."""
+    subgoal_steps: int = 25
+    """k, how many steps ahead a subgoal lies."""
+    representation: int = 10
+    """Width of φ(s, g)."""
+    value_goals: GoalMix = VALUE_GOALS
+    """Where the value's goals come from."""
+    actor_goals: GoalMix = ACTOR_GOALS
+    """Where the high-level actor's goals come from."""
+
+
+class SeenValue(nn.Module):
+    """V(s, φ(s, g)): two copies of the value behind one representation."""
+
+    def __init__(
+        self, generators: Sequence[torch.Generator], sizes: Sizes, hidden: Sequence[int], representation: int
+    ) -> None:
+        super().__init__()
+        self.represent = MLP(generators, (sizes.observation + sizes.goal, *hidden, representation), layer_norm=True)
+        self.values = Value(generators, sizes.observation + representation, hidden, copies=2)
+
+    def representation(self, observations: Tensor, goals: Tensor) -> Tensor:
+        """φ(s, g) [S, B, representation], on the sphere of radius √representation."""
+        return on_sphere(self.represent(observations, goals)[:, 0])
+
+    def forward(self, observations: Tensor, goals: Tensor) -> Tensor:
+        """[S, 2, B]"""
+        return self.values(observations, self.representation(observations, goals))
+
+
+class HIQL(nn.Module):
+    parts = ("value", "low_actor", "high_actor")
+    whole_goals = False
+
+    def __init__(self, config: HIQLConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
+        super().__init__()
+        self.config, self.seeds = config, len(seeds)
+        generators, width = randomness(seeds), config.representation
+        self.values = SeenValue(generators, sizes, config.hidden, width)
+        self.targets = copy.deepcopy(self.values).requires_grad_(False)
+        self.low_actor = Actor(generators, sizes.observation + width, config.hidden, sizes.action)
+        self.high_actor = Actor(generators, sizes.observation + sizes.goal, config.hidden, width)
+
+    def draw(self, experience: Experience, generator: torch.Generator) -> SubgoalBatch:
+        c = self.config
+        shape = (self.seeds, c.batch)
+        return experience.subgoal_batch(shape, c.value_goals, c.actor_goals, c.discount, c.subgoal_steps, generator)
+
+    def loss(self, batch: SubgoalBatch) -> Tensor:
+        return torch.stack([self.value_loss(batch), *self.actor_losses(batch)], -1)
+
+    def value_loss(self, batch: SubgoalBatch) -> Tensor:
+        """L(V) = Σᵢ E |τ − 1(A < 0)|·(r + γ·V⁻ᵢ(s′, g) − Vᵢ(s, g))², with A = r + γ·minᵢ V⁻ᵢ(s′, g) − meanᵢ V⁻ᵢ(s, g).
+
+        r = −1 and the next value counts, until s is the goal: then r = 0 and nothing follows.
+        """
+        with torch.no_grad():
+            states = torch.cat([batch.observations, batch.next_observations], 1)
+            now, then = self.targets(states, torch.cat([batch.value_goals] * 2, 1)).chunk(2, -1)
+            bootstrapped = (1 - batch.reached)[:, None] * (self.config.discount * then - 1)
+            advantage = bootstrapped.amin(1) - now.mean(1)
+        difference = bootstrapped - self.values(batch.observations, batch.value_goals)
+        return expectile_loss(advantage[:, None], difference, self.config.expectile).mean(-1).sum(1)
+
+    def actor_losses(self, batch: SubgoalBatch) -> tuple[Tensor, Tensor]:
+        """Both are weighted cloning, L(π) = −E min(exp(α·A), 100)·log π.
+
+        Low level: π(a | s, φ(s, w)) with A = V(s′, w) − V(s, w) for the state w that lies k steps ahead.
+        High level: π(φ(s, w) | s, g) with A = V(w, g) − V(s, g) for w on the way to g.
+        """
+        with torch.no_grad():
+            states = [batch.observations, batch.next_observations, batch.observations, batch.waypoints]
+            goals = [batch.subgoals, batch.subgoals, batch.actor_goals, batch.actor_goals]
+            now, then, here, there = self.values(torch.cat(states, 1), torch.cat(goals, 1)).mean(1).chunk(4, -1)
+            low = advantage_weights(then - now, self.config.alpha)
+            high = advantage_weights(there - here, self.config.alpha)
+            pairs = torch.cat([batch.observations] * 2, 1), torch.cat([batch.subgoals, batch.waypoint_goals], 1)
+            aim, proposal = self.values.representation(*pairs).chunk(2, 1)
+        return (
+            weighted_cloning(self.low_actor(batch.observations, aim), batch.actions, low),
+            weighted_cloning(self.high_actor(batch.observations, batch.actor_goals), proposal, high),
+        )
+
+    def after_update(self) -> None:
+        follow(self.targets, self.values, self.config.target_rate)
+
+    def act(self, observations: Tensor, goals: Tensor) -> Tensor:
+        return self.low_actor(observations, on_sphere(self.high_actor(observations, goals)))
+
+    def value(self, observations: Tensor, goals: Tensor) -> Tensor:
+        """V(s, g) [S, E]: the larger, the nearer."""
+        return self.values(observations, goals).mean(1)
+
+
+def on_sphere(x: Tensor) -> Tensor:
+    """x [..., d] scaled to length √d."""
+    return F.normalize(x, dim=-1) * math.sqrt(x.shape[-1])

@@ -1,0 +1,77 @@
+"""Settings per dataset, as OGBench tuned them: α, discount, and where the actor's goals come from."""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from compdiffuser.baselines import method
+from compdiffuser.baselines.goals import RANDOM_GOALS
+from compdiffuser.presets import Preset
+from compdiffuser.types import UserError
+
+ALPHA: dict[str, dict[str, float]] = {
+    "gcivl": {"point": 10, "ant": 10, "explore": 10, "humanoid": 10, "soccer": 10},
+    "gciql": {"point": 0.003, "ant": 0.3, "explore": 0.01, "humanoid": 0.1, "soccer": 0.1},
+    "qrl": {"point": 0.0003, "ant": 0.003, "explore": 0.001, "humanoid": 0.001, "soccer": 0.003},
+    "crl": {"point": 0.03, "ant": 0.1, "explore": 0.003, "humanoid": 0.1, "soccer": 0.3},
+    "hiql": {"point": 3, "ant": 3, "explore": 10, "humanoid": 3, "soccer": 3},
+}
+"""Temperature of the advantage weights (GCIVL, HIQL), or weight of the cloning term (GCIQL, QRL, CRL)."""
+
+
+def config_for(name: str, preset: Preset, changes: Mapping[str, Any] | None = None) -> Any:
+    """The config of a method for a dataset; `changes` has the last word. Own data counts as point mazes."""
+    config = method(name).config()
+    family = _family(preset)
+    long = "giant" in preset.maze or family == "humanoid"
+    settings: dict[str, Any] = {
+        "alpha": ALPHA.get(name, {}).get(family),
+        "discount": 0.995 if long else 0.99,
+        "subgoal_steps": 100 if family == "humanoid" else 25,
+        "actor_goals": RANDOM_GOALS if family == "explore" and name in ALPHA else None,
+    }
+    known = {field.name for field in fields(config)}
+    config = replace(config, **{key: value for key, value in settings.items() if key in known and value is not None})
+    return replace(config, **(changes or {}))
+
+
+def _family(preset: Preset) -> str:
+    """The column of OGBench's table that a dataset belongs to."""
+    if preset.recipe == "explore":
+        return "explore"
+    return next((word for word in ("soccer", "humanoid", "ant") if word in preset.environment.lower()), "point")
+
+
+def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Settings given as "alpha=3" or "hidden=[64,64]", read as the type that the method's config has."""
+    config = method(name).config()
+    changes: dict[str, Any] = {}
+    for text in texts:
+        key, _, value = text.partition("=")
+        names = [field.name for field in fields(config) if not is_dataclass(getattr(config, field.name))]
+        if key not in names:
+            raise UserError(f"{name} has no setting '{key}'; it has {', '.join(names)}")
+        kind = type(getattr(config, key))
+        try:
+            read = json.loads(value)
+            changes[key] = tuple(read) if kind is tuple else kind(read)
+        except (ValueError, TypeError):
+            was = getattr(config, key)
+            raise UserError(f"setting '{key}' of {name} cannot be '{value}'; its default is {was}") from None
+    return changes
+
+
+def config_from(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """A config from the plain values that a JSON file holds."""
+    hints = typing.get_type_hints(kind)
+
+    def restored(name: str, value: Any) -> Any:
+        if is_dataclass(hints.get(name)):
+            return hints[name](**value)
+        return tuple(value) if isinstance(value, list) else value
+
+    return kind(**{name: restored(name, value) for name, value in values.items()})

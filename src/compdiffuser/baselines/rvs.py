@@ -1,0 +1,73 @@
+"""Outcome-conditioned behavioural cloning (RvS): a wide network that imitates actions, given a state reached later.
+
+Emmons et al., RvS: What is Essential for Offline RL via Supervised Learning? (2022), with goals as outcomes. Pairs of
+state and goal that no episode connects are outside the data, unless an augmentation adds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.goals import LATER, Experience, GoalMix
+from compdiffuser.baselines.networks import MLP, randomness
+
+
+@dataclass(frozen=True)
+class RvSConfig:
+    """Settings of RvS; the defaults are those of Ghugare et al."""
+
+    learning_rate: float = 1e-3
+    """Adam's rate, constant."""
+    batch: int = 256
+    """Transitions per update and seed."""
+    hidden: tuple[int, ...] = (1024, 1024)
+    """Widths of the hidden layers."""
+    discount: float = 0.99
+    """γ; it matters only where goals are drawn geometrically."""
+    actor_goals: GoalMix = LATER
+    """Where goals come from."""
+
+
+class Imitation(NamedTuple):
+    """What was done, and a goal for which it was right."""
+
+    observations: Tensor
+    """[S, B, obs]"""
+    actions: Tensor
+    """[S, B, act]"""
+    goals: Tensor
+    """[S, B, goal]"""
+
+
+class RvS(nn.Module):
+    parts = ("actor",)
+    whole_goals = False
+
+    def __init__(self, config: RvSConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
+        super().__init__()
+        self.config, self.seeds = config, len(seeds)
+        self.network = MLP(randomness(seeds), (sizes.observation + sizes.goal, *config.hidden, sizes.action))
+
+    def draw(self, experience: Experience, generator: torch.Generator) -> Imitation:
+        c, data = self.config, experience.data
+        rows = data.draw((self.seeds, c.batch), generator)
+        aims = experience.sample_goals(data, rows, c.actor_goals, c.discount, generator)
+        now, aim = data.observations[torch.stack([rows, aims])]
+        return Imitation(now, data.actions[rows], data.goals(aim))
+
+    def loss(self, batch: Imitation) -> Tensor:
+        """L(π) = E ‖π(s, g) − a‖² / dim(a) → [S, 1]."""
+        errors = self.act(batch.observations, batch.goals) - batch.actions
+        return errors.square().mean((-1, -2))[:, None]
+
+    def after_update(self) -> None:
+        """Nothing follows an update."""
+
+    def act(self, observations: Tensor, goals: Tensor) -> Tensor:
+        return self.network(observations, goals)[:, 0].tanh()

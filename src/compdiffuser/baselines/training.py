@@ -1,0 +1,159 @@
+"""From a dataset to a trained baseline on disk: goals in hindsight, several seeds at once, checkpoint."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import compdiffuser
+from compdiffuser.baselines import method as method_named
+from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.augmented import Augmentation
+from compdiffuser.baselines.checkpoint import BaselineCheckpoint
+from compdiffuser.baselines.goals import Experience, GoalSampler, Trajectories, hindsight
+from compdiffuser.baselines.learner import GoalLearner
+from compdiffuser.baselines.presets import config_for
+from compdiffuser.files import read_json, write_json
+from compdiffuser.presets import Preset
+from compdiffuser.training.config import TrainConfig
+from compdiffuser.training.loop import fit
+from compdiffuser.training.resume import NAME as RESUME
+from compdiffuser.types import Episodes, UserError
+
+REPLAY = 50  # updates per CUDA graph: enough to hide the host's part
+SETTINGS = "settings.json"
+
+
+def train_config(config: Any, steps: int, **changes: Any) -> TrainConfig:
+    """The loop's settings for a method: Adam at a constant rate, nothing clipped or averaged, TF32 on a GPU.
+
+    A method's config may also have `warmup`, `weight_decay` and `clip`.
+    """
+    settings = {
+        "learning_rate": config.learning_rate,
+        "batch": config.batch,
+        "schedule": "constant",
+        "warmup": getattr(config, "warmup", 0),
+        "weight_decay": getattr(config, "weight_decay", 0.0),
+        "clip": getattr(config, "clip", None),
+        "beta2": 0.999,
+        "ema": None,
+        "precision": "tf32",
+        "updates_per_replay": math.gcd(steps, REPLAY),
+        "checkpoint_every": 100_000,
+        "log_every": 1_000,
+    }
+    return TrainConfig(steps=steps, **(settings | changes))
+
+
+def goal_dims(preset: Preset, width: int, whole: bool) -> tuple[int, ...]:
+    """Observation dimensions that make a goal: all of them, or the position where tasks ask for nothing else."""
+    return (0, 1) if preset.recipe == "regions" and not whole else tuple(range(width))
+
+
+def train_baseline(
+    method: str,
+    episodes: Episodes,
+    preset: Preset,
+    out: Path,
+    *,
+    config: Any = None,
+    training: TrainConfig | None = None,
+    seeds: int = 1,
+    device: torch.device | str = "cpu",
+    manifest: dict[str, Any] | None = None,
+    sample_goals: GoalSampler = hindsight,
+    augment: Augmentation | None = None,
+    compiled: bool | None = None,
+    progress: bool = True,
+    snapshots: Sequence[int] = (),
+    notes: dict[str, Any] | None = None,
+) -> BaselineCheckpoint:
+    """Train `seeds` agents side by side on `episodes` and leave them in `out`.
+
+    Seeds are counted from `training.seed`. Agents as they were after so many updates are kept in `out/after-UPDATES`
+    for each of `snapshots`, which are multiples of `training.checkpoint_every`. `notes` join the record.
+    An augmentation makes the goal sampler from the episodes, in the place of `sample_goals`.
+    """
+    chosen = method_named(method)
+    if seeds < 1:
+        raise UserError(f"at least 1 seed is trained, not {seeds}")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UserError(f"{method} trains in one process; several seeds share it with --seeds-at-once")
+    _check_actions(method, episodes)
+    device = torch.device(device)
+    config = config or config_for(method, preset)
+    training = replace(training, batch=config.batch) if training else train_config(config, 1_000_000)
+    numbers = tuple(range(training.seed, training.seed + seeds))
+    width = episodes.observations.shape[1]
+    dims = goal_dims(preset, width, getattr(chosen.agent, "whole_goals", False))
+    sizes = Sizes(width, episodes.actions.shape[1], len(dims))
+    agent: Any = chosen.agent(config, sizes, numbers)
+    agent.to(device)
+    data = Trajectories.from_episodes(episodes, dims, device)
+    if hasattr(agent, "check"):
+        agent.check(data)
+    if augment is not None:
+        sample_goals = augment.sampler(data, training.seed)
+    notes = {"augment": None, **(augment.notes() if augment else {}), **(notes or {})}
+    _same_run(out, {"method": method, "config": asdict(config), "seeds": list(numbers), **notes})
+    experience = Experience(data, sample_goals)
+    fast = compiled if compiled is not None else device.type == "cuda"
+    learner = GoalLearner(agent, experience, training.updates_per_replay, compiled=fast)
+    record: dict[str, Any] = {
+        "method": method,
+        "training": training.to_dict(),
+        "parameters": sum(p[0].numel() for p in agent.parameters() if p.requires_grad),
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or "cpu",
+        "compiled": fast,
+        "versions": {"compdiffuser": compdiffuser.__version__, "torch": torch.__version__},
+        "data": manifest or {},
+        **notes,
+    }
+
+    def checkpoint(updates: int, **more: Any) -> BaselineCheckpoint:
+        weights = {name: weight.detach().cpu() for name, weight in agent.state_dict().items()}
+        told = {**record, "updates": updates, **more}
+        return BaselineCheckpoint(method, config, sizes, dims, numbers, weights, preset, told)
+
+    def keep(updates: int) -> None:
+        if updates in snapshots:
+            checkpoint(updates).save(out / f"after-{updates}")
+
+    outcome = fit(learner, training, device, out, progress=progress, on_checkpoint=keep)
+    trained = checkpoint(outcome.steps, outcome=asdict(outcome))
+    trained.save(out)
+    return trained
+
+
+def _check_actions(method: str, episodes: Episodes) -> None:
+    if episodes.actions.ndim != 2 or episodes.actions.shape[1] == 0:
+        raise UserError(f"{method} learns from actions, and field 'actions' has shape {list(episodes.actions.shape)}")
+    if not episodes.actions.any():
+        raise UserError(f"{method} learns from actions, and those of this dataset are all 0")
+
+
+def _same_run(out: Path, settings: dict[str, Any]) -> None:
+    """Refuse to continue a run of another method or with other settings than it began with."""
+    path = out / SETTINGS
+    if (out / RESUME).exists() and path.exists():
+        found = read_json(path)
+        for name in settings:
+            if found.get(name) != _plain(settings[name]):
+                was, now = found.get(name), _plain(settings[name])
+                raise UserError(f"'{out}' holds a run with {name} {was}, not {now}; choose another folder")
+    write_json(path, settings)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON gives it back: tuples become lists."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value

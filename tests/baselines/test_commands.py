@@ -1,0 +1,221 @@
+"""From a dataset to a result through the commands, and what they say to wrong input."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from short_ways import MEDIUM
+
+from compdiffuser.baselines.checkpoint import load
+from compdiffuser.baselines.presets import config_for, parse_changes
+from compdiffuser.baselines.training import goal_dims, train_baseline, train_config
+from compdiffuser.cli import main
+from compdiffuser.cli.evaluate import Eval
+from compdiffuser.cli.train import Train
+from compdiffuser.presets import preset
+from compdiffuser.types import Episodes, UserError
+
+TINY = ("hidden=[16,16]", "batch=32")
+
+
+def small(**changes) -> dict:
+    options = {"method": "gcivl", "steps": 30, "set": TINY, "device": "cpu", "log_every": 10}
+    return {**options, **changes}
+
+
+@pytest.fixture(scope="module")
+def folder(medium_file, tmp_path_factory):
+    """Two seeds of a barely trained GCIVL, of a dataset whose environment is known."""
+    out = tmp_path_factory.mktemp("runs") / "gcivl"
+    from compdiffuser.data import storage
+
+    config = config_for("gcivl", preset(MEDIUM), parse_changes("gcivl", TINY))
+    train_baseline(
+        "gcivl", storage.load(medium_file), preset(MEDIUM), out, config=config, training=train_config(config, 30),
+        seeds=2, manifest=storage.manifest_of(medium_file), progress=False,
+    )  # fmt: skip
+    return out
+
+
+def test_one_command_trains_and_another_evaluates(medium_file, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert Train(str(medium_file), **small(seeds_at_once=3, out=out, json=True)).run() == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert (outcome["steps"], outcome["out"]) == (30, str(out))
+    checkpoint = load(out, "gcivl")
+    assert checkpoint.seeds == (0, 1, 2)
+    assert checkpoint.config.hidden == (16, 16)
+    assert checkpoint.record["outcome"]["steps"] == checkpoint.record["updates"] == 30
+    header, *lines = (out / "log.csv").read_text().splitlines()
+    assert header == "step,loss,learning_rate,seconds,value,actor"
+    assert [line.split(",")[0] for line in lines] == ["10", "20", "30"]
+    assert all(line.split(",")[2] == "0.0003" for line in lines)
+    with pytest.raises(UserError, match="data without a known environment"):
+        Eval(str(out), method="gcivl", device="cpu").run()
+
+
+def test_evaluation_gives_the_summary_of_planners_and_each_seed_its_weights(folder, capsys, tmp_path):
+    command = Eval(
+        str(folder),
+        method="gcivl",
+        tasks="1,2",
+        episodes=1,
+        workers=1,
+        device="cpu",
+        json=True,
+        out=tmp_path / "r.json",
+    )
+    assert command.run() == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result == json.loads((tmp_path / "r.json").read_text())
+    assert (result["dataset"], result["method"], result["data"]) == (MEDIUM, "gcivl", "regenerated")
+    assert (result["seeds"], result["training_seeds"], result["updates"]) == ([0, 1], [0, 1], 30)
+    assert (result["episodes"], result["steps_limit"]) == (4, 1000)
+    assert result["settings"]["alpha"] == 10
+    observation, goal = np.zeros((1, 2)), np.ones((1, 2))
+    actions = []
+    for seed in (0, 1, 2):
+        policy = load(folder).policy(seed)
+        policy.reset(observation, goal)
+        actions.append(policy.act(observation, np.ones(1, bool)))
+    assert not np.array_equal(actions[0], actions[1])
+    assert np.array_equal(actions[0], actions[2])  # counted around
+
+
+def test_tables_for_people_do_not_speak_of_planning(folder, capsys):
+    assert Eval(str(folder), method="gcivl", tasks="1", episodes=1, seeds=1, workers=1, device="cpu").run() == 0
+    printed = capsys.readouterr().out
+    assert "% of goals reached" in printed
+    assert "planning" not in printed
+
+
+def test_a_run_continues_and_ends_as_if_it_had_not_stopped(medium_file, tmp_path):
+    for out, steps in (("whole", (40,)), ("parts", (20, 40))):
+        for number in steps:
+            Train(str(medium_file), **small(steps=number, out=tmp_path / out, checkpoint_every=20)).run()
+    whole, parts = load(tmp_path / "whole"), load(tmp_path / "parts")
+    assert all(torch.equal(whole.weights[name], parts.weights[name]) for name in whole.weights)
+    with pytest.raises(UserError, match="holds a run with config"):
+        Train(str(medium_file), **small(steps=60, out=tmp_path / "parts", set=(*TINY, "alpha=1"))).run()
+    with pytest.raises(UserError, match="holds a run with method gcivl, not gcbc"):
+        Train(str(medium_file), **small(steps=60, out=tmp_path / "parts", method="gcbc")).run()
+
+
+def test_younger_agents_are_kept(medium, tmp_path):
+    config = config_for("gcbc", preset(MEDIUM), {"hidden": (8,), "batch": 16})
+    training = train_config(config, 40, checkpoint_every=10)
+    options = {"config": config, "training": training, "progress": False, "snapshots": (10, 30)}
+    trained = train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, **options)
+    assert sorted(path.name for path in tmp_path.glob("after-*")) == ["after-10", "after-30"]
+    younger = load(tmp_path / "after-10", "gcbc")
+    assert younger.record["updates"] == 10
+    name = next(iter(trained.weights))
+    assert not torch.equal(younger.weights[name], trained.weights[name])
+
+
+def without_actions(actions) -> Episodes:
+    states = np.zeros((20, 2), np.float32)
+    states[:, 0] = np.arange(20)
+    return Episodes(states, actions, np.array([0]), np.array([20]))
+
+
+@pytest.mark.parametrize(
+    ("actions", "sentence"),
+    [
+        (np.zeros((20, 0), np.float32), r"gcbc learns from actions, and field 'actions' has shape \[20, 0\]"),
+        (np.zeros((20, 2), np.float32), "gcbc learns from actions, and those of this dataset are all 0"),
+    ],
+)
+def test_data_without_actions_are_refused(actions, sentence, tmp_path):
+    with pytest.raises(UserError, match=sentence):
+        train_baseline("gcbc", without_actions(actions), preset(MEDIUM), tmp_path)
+
+
+def test_a_file_without_actions_is_refused(tmp_path, capsys):
+    np.savez(tmp_path / "mine.npz", observations=np.zeros((5, 2), np.float32), terminals=np.eye(5)[-1].astype(bool))
+    assert main(["train", str(tmp_path / "mine.npz"), "--method", "gcbc"]) == 2
+    assert "actions" in capsys.readouterr().err
+
+
+def test_goals_and_observations_of_the_wrong_size_are_named(folder):
+    policy = load(folder).policy()
+    with pytest.raises(UserError, match="a goal has 2 numbers for this policy, not 5"):
+        policy.reset(np.zeros((3, 2)), np.zeros((3, 5)))
+    with pytest.raises(UserError, match="an observation has 2 numbers for this policy, not 4"):
+        policy.reset(np.zeros((3, 4)), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["eval", "{folder}", "--method", "hiql"], "holds a checkpoint of gcivl, not of hiql"),
+        (["eval", "{folder}"], "holds a checkpoint of gcivl; evaluate it with --method gcivl"),
+        (["eval", "pointmaze-giant-stitch-v0", "--method", "qrl"], "there is no checkpoint at 'pointmaze-giant"),
+        (["eval", "{folder}", "--method", "gcvil"], "unknown method 'gcvil'; did you mean 'gcivl'?"),
+        (["eval", "{folder}", "--method", "gcivl", "--no-replan"], "--replan belongs to planners, not to gcivl"),
+        (["train", MEDIUM, "--method", "hqil"], "unknown method 'hqil'; did you mean 'hiql'?"),
+        (["train", MEDIUM, "--method", "compdifuser"], "did you mean 'compdiffuser'?"),
+        (["train", MEDIUM, "--method", "gcbc", "--horizon", "8"], "--horizon belongs to planners, not to gcbc"),
+        (["train", MEDIUM, "--seeds-at-once", "3"], "--seeds-at-once belongs to baselines, not to compdiffuser"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "beta=1"], "qrl has no setting 'beta'; it has learning_rate"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "alpha=x"], "setting 'alpha' of qrl cannot be 'x'"),
+    ],
+)
+def test_wrong_input_is_one_sentence(folder, capsys, arguments, sentence):
+    assert main([argument.replace("{folder}", str(folder)) for argument in arguments]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+def test_a_planners_checkpoint_is_no_baseline():
+    from compdiffuser.planning.checkpoint import pretrained_folder
+
+    with pytest.raises(UserError, match="holds a checkpoint of compdiffuser, not of gcbc"):
+        load(pretrained_folder() / MEDIUM, "gcbc")
+    with pytest.raises(UserError, match="which is no baseline"):
+        load(pretrained_folder() / MEDIUM)
+
+
+def test_damaged_checkpoints_are_named(folder, tmp_path):
+    import shutil
+
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(UserError, match=r"model.safetensors' is corrupt"):
+        load(copy)
+    config = json.loads((copy / "config.json").read_text())
+    shutil.copy(folder / "model.safetensors", copy)
+    (copy / "config.json").write_text(json.dumps({**config, "seeds": [0]}))
+    with pytest.raises(UserError, match="another architecture"):
+        load(copy)
+    del config["goal_dims"]
+    (copy / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match="does not describe a baseline: 'goal_dims'"):
+        load(copy)
+
+
+def test_settings_follow_the_dataset():
+    medium, giant = preset(MEDIUM), preset("pointmaze-giant-stitch-v0")
+    assert config_for("gcivl", medium).discount == 0.99
+    assert config_for("gcivl", giant).discount == 0.995
+    assert (config_for("qrl", medium).alpha, config_for("crl", medium).alpha) == (0.0003, 0.03)
+    assert config_for("hiql", medium, {"alpha": 7}).alpha == 7
+    # Where tasks ask for a position and observations have velocities too, goals are positions.
+    robotics = preset("robotics-pointmaze-umaze-v0")
+    assert goal_dims(robotics, 4, whole=False) == (0, 1)
+    assert goal_dims(robotics, 4, whole=True) == goal_dims(medium, 4, whole=False) == (0, 1, 2, 3)
+
+
+def test_families_of_environments_have_settings_of_their_own():
+    from dataclasses import replace
+
+    ant = replace(preset(MEDIUM), environment="antmaze-medium-v0")
+    explore = replace(ant, recipe="explore")
+    humanoid = replace(ant, environment="humanoidmaze-medium-v0")
+    assert [config_for("gciql", record).alpha for record in (ant, explore, humanoid)] == [0.3, 0.01, 0.1]
+    assert config_for("hiql", humanoid).subgoal_steps == 100
+    assert config_for("hiql", humanoid).discount == 0.995
+    assert config_for("crl", explore).actor_goals.random == 1.0
+    assert config_for("gcbc", explore).actor_goals.trajectory == 1.0

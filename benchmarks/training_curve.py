@@ -13,7 +13,7 @@ import json
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,12 @@ class Benchmark:
 def main() -> None:
     options = tyro.cli(Benchmark)
     planners = [*options.run.glob("after-*"), options.run, options.shipped]
+    points: list[dict[str, Any]] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        points = list(pool.map(lambda folder: point(folder, options), planners))
-    points.sort(key=lambda entry: float(entry["seconds"]))
-    write_json(options.out, {"curve": points, **provenance()})
+        for done in as_completed([pool.submit(point, folder, options) for folder in planners]):
+            points.append(done.result())
+            points.sort(key=lambda entry: float(entry["seconds"]))
+            write_json(options.out, {"curve": points, **provenance()})
 
 
 def point(folder: Path, options: Benchmark) -> dict[str, Any]:

@@ -59,6 +59,15 @@ def test_waves_of_fresh_and_of_refined_candidates_take_turns():
     assert kinds == [{False}, {True}, {False}, {True}]
 
 
+@pytest.mark.parametrize("wave", [1, 2, 3])
+def test_fresh_candidates_try_every_k_however_small_the_waves(wave):
+    hunt, tried = search(wave=wave, most=8 * wave), []
+    while proposals := hunt.proposals():
+        tried += [proposal.n_chunks for proposal in proposals if proposal.parent is None]
+        hunt.candidates += [candidate(k=proposal.n_chunks) for proposal in proposals]
+    assert tried[:4] == [1, 2, 3, 4]
+
+
 def test_the_best_fourth_of_a_wave_is_refined():
     parents = [candidate(float(k), k=k) for k in (5, 4, 3, 2)] + [candidate(9.0)] * 4
     proposals = search(parents, wave=8).proposals()

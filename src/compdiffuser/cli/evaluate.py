@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
     from compdiffuser.presets import Preset
 
+    Runs = list[list[EpisodeResult]]
+
 
 PLANNER_OPTIONS = (
     "replan", "follow", "chunks", "candidates", "sampler", "steps", "eta", "repeats", "guidance", "plots",
@@ -108,33 +110,36 @@ class Eval:
             return followers[-1]
 
         limit = self._limit(preset)
-        runs = self._rollouts(policy, preset, tasks, self.seeds or 5, limit)
+
+        def summary(runs: Runs) -> dict[str, Any]:
+            return summarize(
+                runs,
+                limit,
+                dataset=preset.name,
+                method=self.method,
+                sampler="dd" if self.method == "dd" else self.sampler,
+                replan=self.replan,
+                data="official" if planner.record.get("data", {}).get("source") == "official" else "regenerated",
+                settings={
+                    "follow": self.follow,
+                    "chunks": chunks,
+                    "candidates": candidates,
+                    "step_limit": self.step_limit,
+                    "score": planner.config.score,
+                    "refine": planner.config.refine,
+                    **asdict(planner.config.sampler),
+                },
+                planning_seconds=[round(follower.planning_seconds, 2) for follower in followers],
+                device=str(planner.device),
+                **provenance(),
+            )
+
+        runs = self._rollouts(policy, preset, tasks, self.seeds or 5, limit, summary)
         if runs is None:
             return 1
         if self.plots is not None:
             _draw(followers[0], runs[0], self.plots)
-        summary = summarize(
-            runs,
-            limit,
-            dataset=preset.name,
-            method=self.method,
-            sampler="dd" if self.method == "dd" else self.sampler,
-            replan=self.replan,
-            data="official" if planner.record.get("data", {}).get("source") == "official" else "regenerated",
-            settings={
-                "follow": self.follow,
-                "chunks": chunks,
-                "candidates": candidates,
-                "step_limit": self.step_limit,
-                "score": planner.config.score,
-                "refine": planner.config.refine,
-                **asdict(planner.config.sampler),
-            },
-            planning_seconds=[round(follower.planning_seconds, 2) for follower in followers],
-            device=str(planner.device),
-            **provenance(),
-        )
-        return self._tell(summary)
+        return self._tell(summary(runs))
 
     def _run_baseline(self, tasks: list[int] | None) -> int:
         """A baseline: evaluation seed i drives with the weights of training seed i."""
@@ -152,16 +157,14 @@ class Eval:
         checkpoint = load(folder if folder.is_dir() and not Path(self.name).is_dir() else self.name, self.method)
         preset, limit = checkpoint.preset, self._limit(checkpoint.preset)
         seeds = self.seeds or len(checkpoint.seeds)
-        runs = self._rollouts(lambda seed: checkpoint.policy(seed, device), preset, tasks, seeds, limit)
-        if runs is None:
-            return 1
-        return self._tell(summarize(runs, limit, **_identity(checkpoint), device=str(device), **provenance()))
+
+        def summary(runs: Runs) -> dict[str, Any]:
+            return summarize(runs, limit, **_identity(checkpoint), device=str(device), **provenance())
+
+        runs = self._rollouts(lambda seed: checkpoint.policy(seed, device), preset, tasks, seeds, limit, summary)
+        return 1 if runs is None else self._tell(summary(runs))
 
     def _tell(self, summary: dict[str, Any]) -> int:
-        from compdiffuser.files import write_json
-
-        if self.out is not None:
-            write_json(self.out, summary)
         if self.json:
             print(json.dumps(summary, ensure_ascii=False))
         else:
@@ -183,23 +186,32 @@ class Eval:
         return planner.with_sampler(**{name: value for name, value in given.items() if value is not None})
 
     def _rollouts(
-        self, policy: Callable[[int], Policy], preset: Preset, tasks: list[int] | None, seeds: int, limit: int
-    ) -> list[list[EpisodeResult]] | None:
-        """The episodes of every seed, each driven by the policy made for it; None where a simulator died."""
+        self, policy: Callable[[int], Policy], preset: Preset, tasks: list[int] | None, seeds: int, limit: int,
+        summary: Callable[[Runs], dict[str, Any]],
+    ) -> Runs | None:  # fmt: skip
+        """The episodes of every seed, each driven by the policy made for it; None where a simulator died.
+
+        After each seed `--out` holds the summary so far, so that a run that is cut off has not been in vain.
+        """
         from compdiffuser.evaluation.environments import EnvironmentPool, WorkerError
         from compdiffuser.evaluation.rollout import evaluate
+        from compdiffuser.files import write_json
 
         if not preset.environment:
             raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
+        runs: Runs = []
         try:
             with EnvironmentPool(preset, self.workers) as pool:
-                return [
-                    evaluate(policy(seed), preset, tasks, self.episodes, seed, limit, pool=pool, progress=True)
-                    for seed in range(seeds)
-                ]
+                for seed in range(seeds):
+                    runs.append(
+                        evaluate(policy(seed), preset, tasks, self.episodes, seed, limit, pool=pool, progress=True)
+                    )
+                    if self.out is not None:
+                        write_json(self.out, summary(runs))
         except WorkerError as error:
             print(f"compdiffuser: {error}", file=sys.stderr)
             return None
+        return runs
 
     def _checked(self) -> tuple[list[int] | None, int | Literal["auto"]]:
         """Task numbers (None: all) and chunks; a sentence for what is neither."""

@@ -98,11 +98,13 @@ class Search:
             return []
         made = len(self.candidates)
         numbers = range(made, min(made + self.wave, self.most))
-        if self.refine and made // self.wave % 2 == 1:
+        waves = made // self.wave
+        if self.refine and waves % 2 == 1:
             parents = [candidate.chunks for candidate in self.ranked()[: max(1, self.wave // PARENTS)]]
             return [Proposal(b, len(parents[b % len(parents)]), parents[b % len(parents)]) for b in numbers]
         self.choices = self._promising()
-        return [Proposal(b, self.choices[b % len(self.choices)]) for b in numbers]
+        refined = waves // 2 * self.wave if self.refine else 0
+        return [Proposal(b, self.choices[(b - refined) % len(self.choices)]) for b in numbers]
 
     def _promising(self) -> list[int]:
         """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""

@@ -23,7 +23,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -rs
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

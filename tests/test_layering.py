@@ -22,8 +22,8 @@ ORDER = [
     "planning",
     "baselines",
     "evaluation",
-    "cli",
     "web",
+    "cli",
 ]
 ROOT = Path(compdiffuser.__file__).parent
 

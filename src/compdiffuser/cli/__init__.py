@@ -16,6 +16,7 @@ from compdiffuser.cli.data import Info, List, Make, Plot
 from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.plan import Plan
 from compdiffuser.cli.report import Report
+from compdiffuser.cli.serve import Serve
 from compdiffuser.cli.train import Train
 from compdiffuser.types import UserError
 
@@ -52,6 +53,7 @@ Commands = (
     | Annotated[Plan, tyro.conf.subcommand("plan")]
     | Annotated[Eval, tyro.conf.subcommand("eval")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Serve, tyro.conf.subcommand("serve")]
 )
 
 

@@ -1,0 +1,228 @@
+"""How a server holds up: the page's first second, one client, and fifty clients at once.
+
+    python benchmarks/serving_load.py --out results/serving_load.json --hardware "two CPU cores"
+
+Every request is a problem of its own: random cells of the giant maze at most eight steps apart, all options as they are
+by default. A client asks again as soon as it is answered; one that is told to come back does so when it was told. The
+machine should be idle.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+
+from compdiffuser.data.mazes import maze
+from compdiffuser.files import write_json
+
+MODEL = "pointmaze-giant-stitch-v0"
+STEPS = 8
+"""Cells between start and goal at most. Further ones can take a minute each, too few to measure anything in one."""
+BEGIN, END = "<!-- serving -->\n", "<!-- /serving -->"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    out: Path = Path("results/serving_load.json")
+    page: Path | None = Path("docs/web.md")
+    """Where the table goes, between its markers."""
+    hardware: str = "this machine"
+    clients: int = 50
+    seconds: float = 60.0
+    """Of each measurement, after the warm-up."""
+    warm_up: float = 20.0
+    """Seconds until all clients have been answered about once."""
+    only_table: bool = False
+    """Measure nothing; write the table of the last measurement again."""
+
+
+@dataclass
+class Load:
+    """What a number of clients saw."""
+
+    answered: list[tuple[float, float, dict[str, Any]]] = field(default_factory=list)
+    """When, after how many seconds, and what."""
+    refused: int = 0
+    errors: list[str] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    """MiB of the server, once a second."""
+
+    def after(self, moment: float) -> list[tuple[float, float, dict[str, Any]]]:
+        return [answer for answer in self.answered if answer[0] >= moment]
+
+
+def main() -> None:
+    options = tyro.cli(Benchmark)
+    if not options.only_table:
+        measure(options)
+    if options.page is not None:
+        text = options.page.read_text(encoding="utf-8")
+        before, rest = text.split(BEGIN)
+        figures = json.loads(options.out.read_text(encoding="utf-8"))["figures"]
+        options.page.write_text(before + BEGIN + table(figures) + END + rest.split(END)[1], encoding="utf-8")
+
+
+def measure(options: Benchmark) -> None:
+    figures: list[dict[str, Any]] = []
+    busy = [round(value, 2) for value in os.getloadavg()]  # of others, before anything is measured
+
+    def note(name: str, value: float, unit: str, target: str = "") -> None:
+        figures.append({"name": name, "value": round(value, 3), "unit": unit, "target": target})
+        print(figures[-1], flush=True)
+
+    with served() as (address, server):
+        if shutil.which("chromium"):
+            first_second(address, note)
+        one = run(address, server, 1, options)
+        sparing = run(address, server, 1, options, wave=1)
+        many = run(address, server, options.clients, options)
+    rates = []
+    crowd = f"{options.clients} clients"
+    for load, who in ((one, "one client"), (sparing, "one client that asks for waves of 1"), (many, crowd)):
+        answers = load.after(options.warm_up)
+        rates.append(len(answers) / options.seconds)
+        seconds = sorted(taken for _, taken, _ in answers)
+        note(f"{who}, plans per second", rates[-1], "1/s")
+        note(f"{who}, seconds to a plan, median", statistics.median(seconds), "s")
+        note(f"{who}, seconds to a plan, 95%", seconds[int(0.95 * (len(seconds) - 1))], "s")
+        note(f"{who}, share of plans certified", statistics.mean(plan["ok"] for _, _, plan in answers), "")
+        note(
+            f"{who}, score of a plan, median (lower is better)",
+            statistics.median(plan["score"] for *_, plan in answers),
+            "",
+        )
+    note(f"{crowd} against one", rates[2] / rates[0], "×", "at least 3")
+    note(f"{crowd} against one that asks for waves of 1", rates[2] / rates[1], "×")
+    note(f"{crowd}, errors other than 429", len(many.errors), "", "0")
+    note(f"{crowd}, answers 429", many.refused, "")
+    settled = many.memory[int(options.warm_up) :]
+    third = len(settled) // 3
+    note("memory of the server, first third of the minute", statistics.mean(settled[:third]), "MiB")
+    note("memory of the server, last third of the minute", statistics.mean(settled[-third:]), "MiB", "flat")
+    for error in dict.fromkeys(one.errors + sparing.errors + many.errors):
+        print("error:", error, flush=True)
+    about = {"command": "python benchmarks/serving_load.py", "hardware": options.hardware, "load_average": busy}
+    asked = {"model": MODEL, "clients": options.clients, "seconds": options.seconds, "warm_up": options.warm_up}
+    write_json(options.out, {**about, **asked, "figures": figures})
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server as a user starts it, and its address."""
+    command = [sys.executable, "-m", "compdiffuser", "serve", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        address = next(found[0] for line in server.stderr if (found := re.search(r"http://\S+", line)))
+        urllib.request.urlopen(f"{address}/healthz", timeout=60).close()
+        try:
+            yield address, server
+        finally:
+            server.terminate()
+
+
+def run(address: str, server: subprocess.Popen[str], clients: int, options: Benchmark, **asked: Any) -> Load:
+    load = Load()
+    began = time.perf_counter()
+    end = began + options.warm_up + options.seconds
+
+    def watch() -> None:
+        while time.perf_counter() < end:
+            status = Path(f"/proc/{server.pid}/status").read_text()
+            load.memory.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
+            time.sleep(1)
+
+    def ask(number: int) -> None:
+        problems = problem_stream(1000 * clients + number)
+        while time.perf_counter() < end:
+            sent = time.perf_counter()
+            body = json.dumps({"model": MODEL, **next(problems), **asked}).encode()
+            request = urllib.request.Request(f"{address}/v1/plan", body, {"content-type": "application/json"})
+            try:
+                with urllib.request.urlopen(request, timeout=120) as reply:
+                    plan = json.load(reply)
+                now = time.perf_counter()
+                if now < end:
+                    load.answered.append((now - began, now - sent, {name: plan[name] for name in ("ok", "score")}))
+            except urllib.error.HTTPError as error:
+                if error.code == 429:
+                    load.refused += 1
+                    time.sleep(float(error.headers["retry-after"]))
+                else:
+                    load.errors.append(f"{error.code}: {error.read()[:200]!r}")
+            except OSError as error:
+                load.errors.append(repr(error))
+
+    threads = [threading.Thread(target=ask, args=(number,), daemon=True) for number in range(clients)]
+    threads.append(threading.Thread(target=watch))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return load
+
+
+def problem_stream(seed: int) -> Iterator[dict[str, Any]]:
+    """Random pairs of free cells at most `STEPS` steps apart, never the same twice, each with its own seed."""
+    layout, rng = maze("giant"), np.random.default_rng(seed)
+    cells = layout.free_cells
+    while True:
+        ends = [cells[rng.integers(len(cells))] for _ in range(2)]
+        if layout.distances(ends[1])[ends[0]] <= STEPS:
+            start, goal = ((layout.center(cell) + rng.uniform(-1, 1, 2)).tolist() for cell in ends)
+            yield {"start": start, "goal": goal, "seed": int(rng.integers(2**20))}
+
+
+def first_second(address: str, note: Callable[..., None]) -> None:
+    """How soon the page can be used, and how soon after the click the first frame is there."""
+    from playwright.sync_api import sync_playwright
+
+    ready, frame = [], []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for _ in range(5):
+            page = browser.new_context().new_page()
+            began = time.perf_counter()
+            page.goto(address)
+            page.wait_for_selector("html[data-ready]")
+            ready.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            page.click("#plan")
+            page.wait_for_selector("article[data-frames]")
+            frame.append(time.perf_counter() - began)
+            page.context.close()
+            time.sleep(1)
+        browser.close()
+    note("page can be used after its address was entered, slowest of 5", max(ready), "s", "at most 1")
+    note("first frame on the page after the click, slowest of 5", max(frame), "s", "at most 0.5")
+
+
+def table(figures: list[dict[str, Any]]) -> str:
+    """The figures as Markdown."""
+    lines = ["| what | measured | target |", "| --- | ---: | ---: |"]
+    for figure in figures:
+        measured = f"{figure['value']:.3g} {figure['unit']}".strip()
+        target = figure["target"] or "–"
+        target += f" {figure['unit']}" if target.startswith("at ") and figure["unit"] else ""
+        lines.append(f"| {figure['name']} | {measured} | {target} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""A client for `compdiffuser serve`, in one file that needs nothing but Python. Copy it beside your program.
+
+client = Client("http://127.0.0.1:8000")
+plan = client.plan("pointmaze-giant-stitch-v0", (0, 0), (28, 4))
+print(plan["ok"], plan["n_chunks"], len(plan["states"]))
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+
+class Refused(RuntimeError):
+    """The server said no, in one sentence; `retry_after` says when to come back where its queue was full."""
+
+    def __init__(self, status: int, sentence: str, retry_after: int | None) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class Client:
+    def __init__(self, address: str, token: str | None = None, timeout: float = 120.0) -> None:
+        self.address = address.rstrip("/")
+        self.timeout = timeout
+        self.headers = {"authorization": f"Bearer {token}"} if token else {}
+
+    def models(self) -> dict[str, Any]:
+        """The planners of the server, their mazes, and what a request may ask for."""
+        return json.load(self._open("/v1/models"))
+
+    def plan(self, model: str, start: Sequence[float], goal: Sequence[float], **options: Any) -> dict[str, Any]:
+        """One plan. Options: chunks, candidates, order, steps, repeats, seed, wave, include_candidates."""
+        return json.load(self._open("/v1/plan", {"model": model, "start": start, "goal": goal, **options}))
+
+    def stream(
+        self, model: str, start: Sequence[float], goal: Sequence[float], **options: Any
+    ) -> Iterator[tuple[str, Any]]:
+        """The denoising as it happens: (event, data) until ("plan", …) or ("error", …)."""
+        ends = {"start": ",".join(map(str, start)), "goal": ",".join(map(str, goal))}
+        yield from self._events("/v1/plan/stream?" + urllib.parse.urlencode({"model": model, **ends, **options}))
+
+    def drive(self, plan: dict[str, Any], **options: Any) -> Iterator[tuple[str, Any]]:
+        """Follow a plan in the real environment: (event, data) until ("end", …) or ("error", …)."""
+        yield from self._events(
+            "/v1/drive", {name: plan[name] for name in ("model", "start", "goal", "states")} | options
+        )
+
+    def _events(self, path: str, body: Any = None) -> Iterator[tuple[str, Any]]:
+        with self._open(path, body) as lines:
+            kind = ""
+            for line in lines:
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name == "event":
+                    kind = value
+                elif name == "data":
+                    yield kind, json.loads(value)
+
+    def _open(self, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = self.headers | ({"content-type": "application/json"} if data else {})
+        try:
+            return urllib.request.urlopen(
+                urllib.request.Request(self.address + path, data, headers), timeout=self.timeout
+            )
+        except urllib.error.HTTPError as error:
+            with error:
+                sentence = json.load(error)["detail"]
+            after = error.headers.get("retry-after")
+            raise Refused(error.code, sentence, int(after) if after else None) from None

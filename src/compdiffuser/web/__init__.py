@@ -1,0 +1,1 @@
+"""The page and its server: plans over HTTP, one batch for all who ask at the same time."""

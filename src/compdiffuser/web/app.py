@@ -1,0 +1,182 @@
+"""The application: routes, and how each kind of failure is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
+
+from compdiffuser.types import UserError
+from compdiffuser.web.assets import asset_routes
+from compdiffuser.web.guard import Guard
+from compdiffuser.web.library import Library, Unknown
+from compdiffuser.web.messages import Health, ModelsReply, PlanQuery, PlanReply, PlanRequest, Problem
+from compdiffuser.web.roads import add_drive
+from compdiffuser.web.scheduler import Closed, Full, Job, default_wave
+from compdiffuser.web.service import Service
+from compdiffuser.web.settings import Settings
+from compdiffuser.web.streaming import Film, Mailbox, event
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The request is not understood."},
+    401: {"model": Problem, "description": "The token is missing or wrong."},
+    404: {"model": Problem, "description": "There is no model of that name."},
+    413: {"model": Problem, "description": "The body is too large."},
+    422: {"model": Problem, "description": "Something given cannot be planned; the sentence names it."},
+    429: {"model": Problem, "description": "The queue is full; `Retry-After` says when to come back."},
+    503: {"model": Problem, "description": "The server is stopping."},
+    504: {"model": Problem, "description": "No plan was made in time."},
+}
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}
+}
+
+
+class Left(Exception):
+    """The client went away."""
+
+
+def create_app(settings: Settings, library: Library) -> FastAPI:
+    service = Service(settings, library)
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        service.scheduler.start()
+        yield
+        await run_in_threadpool(service.scheduler.close)
+
+    app = FastAPI(
+        title="CompDiffuser", version=version("compdiffuser"), lifespan=life, docs_url=None, redoc_url=None,
+        description="Plans long trajectories from short ones. Every refusal is one sentence in `detail`.",
+    )  # fmt: skip
+    app.state.service = service
+    app.add_middleware(Guard, settings=settings, metrics=service.metrics)
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=list(settings.origins), allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type"],
+        )  # fmt: skip
+    _tell_failures(app)
+    app.routes.extend(asset_routes())
+
+    @app.post("/v1/plan", response_model=PlanReply, responses=REFUSALS)
+    async def plan(body: PlanRequest, request: Request) -> Response:
+        """Plan from a start to a goal. Requests that arrive together are planned in one batch."""
+        job = await run_in_threadpool(service.job, body)
+        service.submit(job)
+        complete = await _ended(job, request)
+        reply = await run_in_threadpool(service.reply, body, job, complete)
+        return Response(reply.model_dump_json(), media_type="application/json")
+
+    @app.get("/v1/plan/stream", response_class=StreamingResponse, responses={**REFUSALS, **STREAM})
+    async def stream(query: Annotated[PlanQuery, Query()]) -> StreamingResponse:
+        """Plan, and watch: events `accepted`, `wave`, `frame`, `scored`, and at last `plan` or `error`."""
+        body = query.request()
+        body.include_candidates = True
+        job = await run_in_threadpool(service.job, body)
+        mailbox = Mailbox()
+        film = Film(job.planner, job.search, mailbox)
+        job.on_round, job.on_wave = film.on_round, film.on_wave
+        service.submit(job)
+        job.ended.add_done_callback(lambda _: mailbox.post("ended", None))
+        return StreamingResponse(_events(service, body, job, mailbox), media_type="text/event-stream")
+
+    @app.get("/v1/models", response_model=ModelsReply, responses={401: REFUSALS[401]})
+    async def models() -> ModelsReply:
+        """The planners of this server, their mazes, and what a request may ask for."""
+        described = [await run_in_threadpool(library.describe, name) for name in library.names]
+        limits = {name: getattr(settings.limits, name) for name in ("chunks", "candidates", "steps", "repeats")}
+        device = library.get(library.default).device.type
+        return ModelsReply(default=library.default, wave=default_wave(device), limits=limits, models=described)
+
+    @app.get("/healthz", response_model=Health)
+    async def healthz() -> Health:
+        """Whether the server is up, and how busy."""
+        begun = service.scheduler.begun
+        return Health(status="ok", waiting=len(service.scheduler.jobs) - begun, running=begun)
+
+    @app.get("/metrics", response_class=PlainTextResponse, responses={401: REFUSALS[401]})
+    async def metrics() -> PlainTextResponse:
+        """Counters in Prometheus' text format."""
+        begun = service.scheduler.begun
+        text = service.metrics.text(len(service.scheduler.jobs) - begun, begun)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+    add_drive(app, service, {**REFUSALS, **STREAM})
+    return app
+
+
+async def _ended(job: Job, request: Request) -> bool:
+    """Wait for a job; if the client leaves first, the job is cancelled."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    answer = asyncio.wrap_future(job.ended)
+    left = asyncio.create_task(gone())
+    both: tuple[asyncio.Future[Any], ...] = (answer, left)
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise Left
+        return answer.result()
+    finally:
+        answer.cancel()
+        left.cancel()
+
+
+async def _events(service: Service, body: PlanRequest, job: Job, mailbox: Mailbox) -> AsyncIterator[str]:
+    try:
+        yield event("accepted", {"under_way": len(service.scheduler.jobs)})
+        async for text in mailbox.read():
+            yield text
+        try:
+            reply = await run_in_threadpool(service.reply, body, job, job.ended.result())
+            yield event("plan", reply.model_dump_json())
+        except Exception as error:
+            yield event("error", {"detail": sentence(error)})
+    finally:
+        if job.ended.cancel():
+            service.metrics.plan("cancelled")
+
+
+def sentence(error: BaseException) -> str:
+    """What a client is told; what it cannot help goes to the log only."""
+    known = isinstance(error, UserError | Full | Closed | Unknown | TimeoutError)
+    return str(error).strip("'\"") if known else "planning failed; the server's log says why"
+
+
+def _tell_failures(app: FastAPI) -> None:
+    def tell(kind: type[Exception], status: int, headers: Callable[[Any], dict[str, str]] = lambda error: {}) -> None:
+        async def handler(request: Request, error: Exception) -> JSONResponse:
+            return JSONResponse({"detail": sentence(error)}, status, headers(error))
+
+        app.add_exception_handler(kind, handler)
+
+    tell(UserError, 422)
+    tell(Unknown, 404)
+    tell(Full, 429, lambda error: {"retry-after": str(error.retry_after)})
+    tell(Closed, 503)
+    tell(TimeoutError, 504)
+    tell(Exception, 500)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+        given = f", not {str(first['input'])[:60]!r}" if first["type"] not in ("missing", "json_invalid") else ""
+        return JSONResponse({"detail": f"{where}: {first['msg'].lower()}{given}"}, 422)
+
+    @app.exception_handler(Left)
+    async def left(request: Request, error: Left) -> Response:
+        app.state.service.metrics.plan("cancelled")
+        return Response(status_code=499)

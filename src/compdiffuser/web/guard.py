@@ -1,0 +1,121 @@
+"""The door of the server: who may come in, how much they may bring, and what every reply says about itself."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from compdiffuser.web.metrics import Metrics
+from compdiffuser.web.settings import Settings
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data: blob:",
+        "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+    )
+)  # fmt: skip
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+BODY_SECONDS = 10.0  # for a request's body to arrive
+ROUTES = ("/v1/plan", "/v1/plan/stream", "/v1/models", "/v1/drive", "/healthz", "/metrics", "/openapi.json", "/")
+
+
+class Refused(Exception):
+    def __init__(self, status: int, sentence: str, **headers: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.headers = headers
+
+
+class Guard:
+    """ASGI middleware around everything."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self.app = app
+        self.settings = settings
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                route = scope["path"] if scope["path"] in ROUTES else "other"
+                self.metrics.request(route, message["status"])
+            await send(message)
+
+        try:
+            self._admit(scope["path"], Headers(scope=scope))
+            body = await self._body(scope, receive)
+        except Refused as refusal:
+            await _refuse(answer, refusal)
+            return
+        given = False
+
+        async def again() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, again, answer)
+
+    def _admit(self, path: str, headers: Headers) -> None:
+        host = headers.get("host", "")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if "*" not in self.settings.hosts and name not in self.settings.hosts:
+            raise Refused(421, f"this server does not answer for the host '{host[:100]}'")
+        if not path.startswith(("/v1/", "/metrics")):
+            return
+        origin = headers.get("origin")
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and origin not in self.settings.origins:
+            raise Refused(403, "pages of other sites may not use this server")
+        if self.settings.token is not None:
+            given = headers.get("authorization", "")
+            if not hmac.compare_digest(given.encode(), f"Bearer {self.settings.token}".encode()):
+                raise Refused(401, "this server asks for a token", **{"www-authenticate": "Bearer"})
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """The whole body, as long as it is small and comes in time."""
+        most = self.settings.limits.body_bytes
+        told = Headers(scope=scope).get("content-length", "0")
+        if told.isdigit() and int(told) > most:
+            raise Refused(413, f"a request may have {most} bytes, this one has {told}")
+        parts: list[bytes] = []
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refused(400, "the request ended before its body")
+                    parts.append(message.get("body", b""))
+                    more = message.get("more_body", False)
+                    if sum(map(len, parts)) > most:
+                        raise Refused(413, f"a request may have {most} bytes, this one has more")
+        except TimeoutError:
+            raise Refused(408, f"the request's body did not arrive within {BODY_SECONDS:g} s") from None
+        return b"".join(parts)
+
+
+async def _refuse(send: Send, refusal: Refused) -> None:
+    headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": raw})
+    await send({"type": "http.response.body", "body": json.dumps({"detail": str(refusal)}).encode()})

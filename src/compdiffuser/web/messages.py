@@ -1,0 +1,169 @@
+"""What goes over the wire: requests that check themselves, and replies. The OpenAPI document is made of these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+Order = Literal["autoregressive", "autoregressive-backward", "parallel", "gsc"]
+State = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1, max_length=64)]
+NUMBERS = r"^\s*-?\d{1,9}(\.\d{0,9})?(\s*,\s*-?\d{1,9}(\.\d{0,9})?){0,63}\s*$"
+Numbers = Annotated[str, Field(pattern=NUMBERS, max_length=400, examples=["0,0"])]
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Options(Message):
+    """How to plan; a request that leaves all this out is planned as on the command line."""
+
+    chunks: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
+    """K, the number of chunks; `auto` tries several."""
+    candidates: int = Field(default=64, ge=1)
+    """Most candidates to make."""
+    order: Order = "autoregressive"
+    steps: int = Field(default=10, ge=1)
+    """N, noise levels walked down."""
+    repeats: int = Field(default=8, ge=1)
+    """R, times each step in the resampling window is taken."""
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """The same seed, with the same `wave`, gives the same plan."""
+    wave: Annotated[int, Field(ge=1)] | None = None
+    """Candidates made at a time until one is certified. Left out, the server decides by load; the reply tells."""
+    include_candidates: bool = False
+    """Whether the reply lists all candidates with their paths."""
+
+    @field_validator("chunks", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        """A query holds text, also where it means a number."""
+        return (
+            int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 9 else value
+        )
+
+
+class PlanRequest(Options):
+    model: str = Field(max_length=200, examples=["pointmaze-giant-stitch-v0"])
+    """A name that `/v1/models` lists."""
+    start: State = Field(examples=[[0.0, 0.0]])
+    goal: State = Field(examples=[[52.0, 36.0]])
+
+
+class PlanQuery(Options):
+    """The same in an address; states are numbers separated by commas."""
+
+    model: str = Field(max_length=200)
+    start: Numbers
+    goal: Numbers
+
+    def request(self) -> PlanRequest:
+        plain = self.model_dump()
+        for name in ("start", "goal"):
+            plain[name] = [float(part) for part in plain[name].split(",")]
+        return PlanRequest(**plain)
+
+
+class CandidateReply(Message):
+    number: int
+    n_chunks: int
+    score: float | None
+    """Reconstruction error of the worst chunk; lower is better."""
+    certified: bool
+    path: list[list[float]]
+    """The merged states, thinned."""
+
+
+class PlanReply(Message):
+    model: str
+    start: list[float]
+    goal: list[float]
+    ok: bool
+    """Whether the plan is certified."""
+    complete: bool
+    """False where time ran out before all candidates were made and none was certified by then."""
+    states: list[list[float]]
+    """[T, D], the chunks merged."""
+    n_chunks: int
+    horizon: int
+    """H, states per chunk; chunk k begins at state k·(H − O)."""
+    overlap: int
+    """O, states shared by neighbouring chunks."""
+    length: float
+    score: float | None
+    overlap_distance: float | None
+    confidence: float
+    fault: str | None
+    """Why no agent could follow the plan in its maze, where the maze is known."""
+    tried: int
+    """Candidates made."""
+    wave: int
+    """Candidates made at a time; ask for the same to get the same plan."""
+    waited: float
+    """Seconds in the queue."""
+    seconds: float
+    """Seconds from there to the plan."""
+    options: Options
+    reproduce: dict[str, str]
+    """`python` and `shell` lines that make this plan."""
+    candidates: list[CandidateReply] | None = None
+    """All candidates, best first, where they were asked for."""
+
+
+class DriveRequest(Message):
+    """Follow a plan in the real environment."""
+
+    model: str = Field(max_length=200)
+    start: State
+    goal: State
+    states: Annotated[list[State], Field(min_length=2, max_length=4096)]
+    """The plan to follow."""
+    replan: bool = True
+    """Whether a lost agent gets a new plan."""
+    seed: int = Field(default=0, ge=0, le=2**20)
+
+
+class Problem(Message):
+    """Every refusal: one sentence."""
+
+    detail: str
+
+
+class MazeReply(Message):
+    rows: list[str]
+    """`#` is a wall."""
+    unit: float
+    origin: list[float]
+    row_sign: int
+    clearance: float
+    """Room that the agent needs around it."""
+
+
+class ModelReply(Message):
+    name: str
+    dim: int
+    horizon: int
+    overlap: int
+    max_chunks: int
+    """Largest K that `auto` tries."""
+    low: list[float]
+    high: list[float]
+    maze: MazeReply | None
+    example: dict[str, list[float]] | None
+    """A start and a goal to begin with."""
+    drivable: bool
+
+
+class ModelsReply(Message):
+    default: str
+    wave: int
+    """Candidates made at a time when nobody else is waiting."""
+    limits: dict[str, int]
+    models: list[ModelReply]
+
+
+class Health(Message):
+    status: Literal["ok"]
+    waiting: int
+    running: int

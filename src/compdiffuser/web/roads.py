@@ -1,0 +1,95 @@
+"""The route of `/v1/drive`: a simulator in a thread of its own, its agent's way as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator
+from concurrent.futures import wait
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from compdiffuser.planning.plan import Plan
+from compdiffuser.types import UserError
+from compdiffuser.web.driving import Stages, Stopped, drive, verdict
+from compdiffuser.web.messages import DriveRequest, PlanRequest
+from compdiffuser.web.scheduler import Full
+from compdiffuser.web.service import Service
+from compdiffuser.web.streaming import Mailbox, event
+
+RETRY_AFTER = 5  # seconds
+
+log = logging.getLogger("compdiffuser.web")
+
+
+def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[str, Any]]) -> None:
+    stages = Stages()
+    free = threading.BoundedSemaphore(service.settings.drives)
+
+    @app.post("/v1/drive", response_class=StreamingResponse, responses=responses)
+    async def road(body: DriveRequest) -> StreamingResponse:
+        """Follow a plan in the real environment: `moved`, `replanning`, `replanned`, and at last `end` or `error`."""
+        await run_in_threadpool(_check, service, body)
+        if not free.acquire(blocking=False):
+            raise Full(RETRY_AFTER)
+        mailbox, stopped = Mailbox(), threading.Event()
+
+        def tell(kind: str, data: Any) -> None:
+            if stopped.is_set():
+                raise Stopped
+            mailbox.post(kind, data)
+
+        def again(request: PlanRequest) -> Plan:
+            """A new plan from the queue that all requests share."""
+            job = service.job(request, placed=False)
+            service.submit(job)
+            while not wait([job.ended], timeout=0.2).done:
+                if stopped.is_set():
+                    job.ended.cancel()
+                    raise Stopped
+            job.ended.result()
+            return job.planner.result(job.search)
+
+        def run() -> None:
+            try:
+                preset = service.library.get(body.model).preset
+                result = verdict(drive(stages, preset, body, again, tell))
+                service.metrics.drive("success" if result["success"] else str(result["cause"]))
+                mailbox.post("end", result)
+            except Stopped:
+                service.metrics.drive("cancelled")
+            except Exception as error:
+                log.exception("a drive failed")
+                known = isinstance(error, UserError | Full | TimeoutError)
+                mailbox.post(
+                    "error", {"detail": str(error) if known else "the drive failed; the server's log says why"}
+                )
+            finally:
+                free.release()
+                mailbox.post("ended", None)
+
+        asyncio.get_running_loop().run_in_executor(None, run)
+        return StreamingResponse(_events(mailbox, stopped), media_type="text/event-stream")
+
+
+async def _events(mailbox: Mailbox, stopped: threading.Event) -> AsyncIterator[str]:
+    try:
+        yield event("accepted", {})
+        async for text in mailbox.read():
+            yield text
+    finally:
+        stopped.set()
+
+
+def _check(service: Service, body: DriveRequest) -> None:
+    model = service.library.describe(body.model)
+    if not model.drivable:
+        raise UserError(f"there is no environment in which plans of '{body.model}' could be driven")
+    service.library.check(body.model, {"start": body.start, "goal": body.goal})
+    for state in (body.start, body.goal, *body.states):
+        if len(state) != model.dim:
+            raise UserError(f"a state has {model.dim} numbers here, not {len(state)}")

@@ -1,0 +1,72 @@
+"""What the operator of a server decides, checked once before it starts."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+
+from compdiffuser.types import UserError
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one request may ask for."""
+
+    chunks: int = 24
+    candidates: int = 256
+    steps: int = 64
+    repeats: int = 16
+    evaluations: int = 4000
+    """Network evaluations of chunks per candidate: K times the steps of the schedule."""
+    body_bytes: int = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a server but its models."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    device: str = "auto"
+    token: str | None = None
+    """Asked of every request for plans, as `Authorization: Bearer …`, where it is set."""
+    origins: tuple[str, ...] = ()
+    """Other web pages that may use this server."""
+    queue: int = 64
+    """Requests under way at the same time; further ones are told to come back."""
+    drives: int = 4
+    """Simulators that run at the same time."""
+    timeout: float = 60.0
+    """Seconds after which a request is answered with what there is."""
+    grace: float = 10.0
+    """Seconds that running requests get when the server is told to stop."""
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise UserError(f"a port lies between 0 and 65535, not at {self.port}")
+        if self.token is not None and len(self.token) < 16:
+            raise UserError(f"a token needs at least 16 characters, this one has {len(self.token)}")
+        for origin in self.origins:
+            if "://" not in origin or origin.count("/") != 2:
+                raise UserError(f"an origin looks like https://example.org, not like '{origin}'")
+        for name in ("queue", "drives", "timeout"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} must be more than 0, not {getattr(self, name)}")
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Host names under which the server answers. On loopback only its own: no page elsewhere can pose as it."""
+        return (*LOOPBACK, self.host) if self.on_loopback else ("*",)

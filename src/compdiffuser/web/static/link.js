@@ -1,0 +1,50 @@
+// The whole state of the page, to and from the part of an address that never leaves the browser.
+
+export const USUAL = { chunks: "auto", candidates: 64, order: "autoregressive", steps: 10, repeats: 8, seed: 0 };
+const ORDERS = ["autoregressive", "autoregressive-backward", "parallel", "gsc"];
+
+const whole = (text, least) => (/^\d{1,10}$/.test(text) && Number(text) >= least ? Number(text) : null);
+const numbers = (text) => {
+  const found = (text ?? "").split(",").map(Number);
+  return found.length === 2 && found.every(Number.isFinite) ? found : null;
+};
+
+export function encode({ model, start, goal, a, b, compare, planned }) {
+  const side = (s) => [s.chunks, s.candidates, s.order, s.steps, s.repeats, s.seed].join(",");
+  const parts = { model, start: start.join(","), goal: goal.join(","), a: side(a) };
+  if (compare) parts.b = side(b);
+  if (planned) parts.planned = "1";
+  return "#" + Object.entries(parts).map(([key, value]) => `${key}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&");
+}
+
+/** What a link says; what is missing or broken is left out. */
+export function decode(hash) {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const state = {};
+  if (given.get("model")) state.model = given.get("model");
+  for (const end of ["start", "goal"]) {
+    const point = numbers(given.get(end));
+    if (point) state[end] = point;
+  }
+  for (const key of ["a", "b"]) {
+    const settings = side(given.get(key));
+    if (settings) state[key] = settings;
+  }
+  state.compare = given.has("b");
+  state.planned = given.get("planned") === "1";
+  return state;
+}
+
+function side(text) {
+  if (!text) return null;
+  const [chunks, candidates, order, steps, repeats, seed] = text.split(",");
+  const found = {
+    chunks: chunks === "auto" ? "auto" : whole(chunks, 1),
+    candidates: whole(candidates ?? "", 1),
+    order: ORDERS.includes(order) ? order : null,
+    steps: whole(steps ?? "", 1),
+    repeats: whole(repeats ?? "", 1),
+    seed: whole(seed ?? "", 0),
+  };
+  return Object.fromEntries(Object.entries(USUAL).map(([key, usual]) => [key, found[key] ?? usual]));
+}

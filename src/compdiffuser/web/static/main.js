@@ -1,0 +1,252 @@
+// The page: one state, two panes at most, and the controls that change them.
+
+import * as api from "./api.js";
+import { hint } from "./hint.js";
+import { USUAL, decode, encode } from "./link.js";
+import { Maze, rounded } from "./maze.js";
+import { Pane } from "./pane.js";
+import { describe, showResult } from "./result.js";
+import { setUpSharing } from "./sharing.js";
+import { setUpTheme } from "./theme.js";
+
+const $ = (id) => document.getElementById(id);
+const SETTINGS = ["chunks", "candidates", "order", "steps", "repeats", "seed"];
+const state = { model: "", start: [0, 0], goal: [0, 0], a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
+let offer = null; // what the server has: models, limits
+let side = "a"; // whose settings are shown
+let running = null; // an AbortController while something runs
+
+const panes = { a: new Pane("A", { move: place, hint }), b: new Pane("B", { move: place, hint }) };
+const shown = () => (state.compare ? [panes.a, panes.b] : [panes.a]);
+const model = () => offer.models.find(({ name }) => name === state.model);
+
+function remember() {
+  history.replaceState(null, "", encode(state));
+}
+
+/** Put the start or the goal somewhere; plans made for another place are forgotten. */
+function place(end, point) {
+  running?.abort();
+  state[end] = point;
+  forgetPlans();
+  showEnds();
+}
+
+function showEnds() {
+  for (const end of ["start", "goal"]) {
+    ["x", "y"].forEach((axis, i) => { $(`${end}-${axis}`).value = state[end][i]; });
+    for (const pane of Object.values(panes)) pane.marks.show(end, state[end]);
+  }
+}
+
+function forgetPlans() {
+  for (const pane of Object.values(panes)) pane.forget();
+  state.planned = false;
+  remember();
+  refresh();
+}
+
+/** Bring buttons and results in line with the state. */
+function refresh() {
+  const pane = panes[side];
+  const busy = running !== null;
+  $("plan").textContent = busy ? "Stop" : "Plan";
+  $("another").disabled = busy;
+  $("again").disabled = busy || !pane.plan;
+  $("drive").disabled = busy || !pane.plan || !model()?.drivable;
+  for (const button of document.querySelectorAll("[data-export]")) button.disabled = !pane.plan;
+  $("result-title").textContent = state.compare ? `Result of ${side.toUpperCase()}` : "Result";
+  showResult(pane, $("result"));
+  $("lines").hidden = !pane.plan;
+  for (const language of ["python", "shell"]) $(language).textContent = pane.plan?.reproduce?.[language] ?? "";
+}
+
+function showSettings() {
+  for (const name of SETTINGS) $(name).value = state[side][name];
+  for (const button of document.querySelectorAll("[data-side]")) button.setAttribute("aria-pressed", String(button.dataset.side === side));
+}
+
+function showTitles() {
+  const orders = Object.fromEntries([...$("order").options].map(({ value, text }) => [value, text]));
+  panes.a.title.textContent = state.compare ? `A: ${orders[state.a.order]}` : "Plan";
+  panes.b.title.textContent = `B: ${orders[state.b.order]}`;
+}
+
+function showCompare() {
+  $("compare").setAttribute("aria-pressed", String(state.compare));
+  $("sides").hidden = !state.compare;
+  if (!state.compare) side = "a";
+  $("panes").className = state.compare ? "panes two" : "panes";
+  $("panes").replaceChildren(...shown().map((pane) => pane.root));
+  showTitles();
+  showSettings();
+  refresh();
+}
+
+function showModel() {
+  const { maze, max_chunks: most } = model();
+  const layout = new Maze(maze);
+  for (const pane of Object.values(panes)) pane.setMaze(layout);
+  const counts = Array.from({ length: Math.min(offer.limits.chunks, 2 * most) }, (_, k) => k + 1);
+  $("chunks").replaceChildren(new Option("automatic", "auto"), ...counts.map((k) => new Option(k, k)));
+  for (const name of ["candidates", "steps", "repeats"]) $(name).max = offer.limits[name];
+  $("model").value = state.model;
+}
+
+function problem(settings) {
+  return { model: state.model, start: state.start.join(","), goal: state.goal.join(","), wave: offer.wave, ...settings };
+}
+
+/** Run a task while the buttons say so; a second press of Plan stops it. */
+async function busy(task) {
+  running = new AbortController();
+  refresh();
+  try {
+    await task(running.signal);
+  } catch (error) {
+    if (error.name !== "AbortError") hint(error.message);
+    for (const pane of shown()) if (!pane.plan) pane.say("");
+  } finally {
+    running = null;
+    refresh();
+  }
+}
+
+async function plan() {
+  if (["start", "goal"].some((end) => refuse(end, state[end]))) return;
+  await busy(async (signal) => {
+    const sides = state.compare ? ["a", "b"] : ["a"];
+    const plans = await Promise.all(sides.map((key) => panes[key].run(problem(state[key]), signal)));
+    state.planned = plans.every(Boolean);
+    remember();
+    if (state.planned) hint(sides.map((key) => describe(state.compare ? `Plan ${key.toUpperCase()}` : "The plan", panes[key].plan)).join(" "));
+  });
+}
+
+async function drive() {
+  await busy(async (signal) => {
+    const outcomes = await Promise.all(shown().filter((pane) => pane.plan).map((pane) => pane.drive(signal)));
+    hint(outcomes.map(({ sentence }) => sentence).join(" "));
+  });
+}
+
+/** Say why a mark cannot stand somewhere; false where it can. */
+function refuse(end, point) {
+  const reason = panes.a.board.maze.refusal(point);
+  if (reason) hint(`The ${end} ${reason}. Choose a place on open floor.`);
+  return Boolean(reason);
+}
+
+/** The link and the plans shown, for a file. */
+function whole() {
+  const plans = Object.entries(panes).filter(([key, pane]) => pane.plan && (key === "a" || state.compare));
+  return [encode(state), Object.fromEntries(plans.map(([key, pane]) => [key, pane.plan]))];
+}
+
+/** What was read from a file: the state, and the plans as they were. */
+function takeOver(link, plans) {
+  restore(decode(link));
+  for (const [key, made] of Object.entries(plans ?? {})) panes[key]?.show(made);
+  state.planned = Boolean(panes.a.plan);
+  remember();
+  refresh();
+}
+
+/** Take over what a link says, as far as this server has it. */
+function restore(given) {
+  running?.abort();
+  const known = offer.models.filter(({ maze, dim }) => maze && dim === 2);
+  if (given.model && !known.some(({ name }) => name === given.model)) hint(`This server has no model '${given.model}'.`);
+  state.model = known.some(({ name }) => name === given.model) ? given.model : state.model || offer.default;
+  const { example } = model();
+  Object.assign(state, { start: given.start ?? example.start, goal: given.goal ?? example.goal });
+  for (const key of ["a", "b"]) if (given[key]) state[key] = { ...given[key] };
+  state.compare = Boolean(given.compare);
+  showModel();
+  showEnds();
+  showCompare();
+}
+
+function listen() {
+  $("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (running) running.abort();
+    else plan();
+  });
+  $("again").addEventListener("click", plan);
+  $("another").addEventListener("click", () => {
+    for (const key of state.compare ? ["a", "b"] : ["a"]) state[key].seed = (state[key].seed + 1) % 2 ** 31;
+    showSettings();
+    plan();
+  });
+  $("drive").addEventListener("click", drive);
+  $("compare").addEventListener("click", () => {
+    running?.abort();
+    state.compare = !state.compare;
+    panes.b.forget();
+    showCompare();
+    remember();
+  });
+  $("model").addEventListener("change", () => {
+    restore({ ...state, model: $("model").value, start: null, goal: null });
+    forgetPlans();
+  });
+  for (const name of SETTINGS) {
+    $(name).addEventListener("change", () => {
+      const value = $(name).value;
+      if (!$(name).checkValidity()) return;
+      state[side][name] = name === "order" || value === "auto" ? value : Number(value);
+      showTitles();
+      remember();
+    });
+  }
+  for (const end of ["start", "goal"]) {
+    for (const axis of ["x", "y"]) {
+      $(`${end}-${axis}`).addEventListener("change", () => {
+        const point = rounded(["x", "y"].map((each) => Number.parseFloat($(`${end}-${each}`).value)));
+        if (refuse(end, point)) showEnds();
+        else place(end, point);
+      });
+    }
+  }
+  for (const button of document.querySelectorAll("[data-side]")) {
+    button.addEventListener("click", () => {
+      side = button.dataset.side;
+      showSettings();
+      refresh();
+    });
+  }
+  addEventListener("hashchange", () => start(decode(location.hash)));
+}
+
+function start(given) {
+  restore(given);
+  if (given.planned) plan();
+  else forgetPlans();
+}
+
+async function askForToken() {
+  $("door").showModal();
+  await new Promise((done) => $("door").addEventListener("close", done, { once: true }));
+  return $("token").value;
+}
+
+async function begin() {
+  setUpTheme($("theme"));
+  setUpSharing({ whole, takeOver, current: () => ({ pane: panes[side], name: `plan-${state.model}` }) });
+  api.onTokenAsked(askForToken);
+  try {
+    offer = await api.models();
+  } catch (error) {
+    hint(error.message);
+    return;
+  }
+  const usable = offer.models.filter(({ maze, dim }) => maze && dim === 2);
+  $("model").replaceChildren(...usable.map(({ name }) => new Option(name, name)));
+  state.model = offer.default;
+  listen();
+  start(decode(location.hash));
+  document.documentElement.dataset.ready = "true";
+}
+
+begin();

@@ -1,0 +1,38 @@
+// Taking a plan elsewhere and bringing it back: export, import, and the link.
+
+import { exporters, fromJson } from "./files.js";
+import { hint } from "./hint.js";
+
+/** `whole()` gives link and plans, `current()` the pane and a file name, `takeOver(link, plans)` restores both. */
+export function setUpSharing({ whole, current, takeOver }) {
+  for (const button of document.querySelectorAll("[data-export]")) {
+    button.addEventListener("click", () => {
+      const { pane, name } = current();
+      exporters[button.dataset.export](pane, name, whole);
+    });
+  }
+  const input = document.getElementById("import");
+  input.addEventListener("change", async () => {
+    const [file] = input.files;
+    if (!file) return;
+    try {
+      const { link, plans } = fromJson(await file.text());
+      takeOver(link, plans);
+      hint(`${file.name} was read.`);
+    } catch (error) {
+      hint(error.message);
+    }
+    input.value = "";
+  });
+  input.closest("label").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") input.click();
+  });
+  document.getElementById("link").addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(location.href.split("#")[0] + whole()[0]);
+      hint("The link is in the clipboard.");
+    } catch {
+      hint("The address of this page is the link; copy it from the address bar.");
+    }
+  });
+}

@@ -1,0 +1,153 @@
+"""Denoising as it happens: from the planning thread to one client, as server-sent events.
+
+A client that reads slowly misses frames, never the plan: of frames not yet sent only the latest is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import torch
+
+from compdiffuser.compose.noise import gaussian
+from compdiffuser.compose.sample import INITIAL
+from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.search import Search
+from compdiffuser.planning.watching import Round
+from compdiffuser.types import Array
+
+BETWEEN_FRAMES = 0.06  # seconds
+SHOWN_STATES = 160  # of a candidate's finished path
+POINTS = 20  # states shown of each chunk while it is denoised
+SCALE = 100  # frames hold whole hundredths of a unit
+HEARTBEAT = 10.0  # seconds of silence after which a comment keeps the connection open
+
+
+class Mailbox:
+    """Events from any thread to one reader in the event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: list[tuple[str, Any]] = []
+        self._filled = asyncio.Event()
+
+    def post(self, kind: str, data: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and nobody reads any more
+            self._loop.call_soon_threadsafe(self._put, kind, data)
+
+    def _put(self, kind: str, data: Any) -> None:
+        if kind == "frame" and self._events:
+            before, shown = self._events[-1]
+            if before == "frame" and shown["round"] > 1:  # the noise that all begins with is always sent
+                self._events.pop()
+        self._events.append((kind, data))
+        self._filled.set()
+
+    async def read(self) -> AsyncIterator[str]:
+        """Events as text, until one of the kind `ended` comes."""
+        while True:
+            try:
+                await asyncio.wait_for(self._filled.wait(), HEARTBEAT)
+            except TimeoutError:
+                yield ": waiting\n\n"
+                continue
+            events, self._events = self._events, []
+            self._filled.clear()
+            for kind, data in events:
+                if kind == "ended":
+                    return
+                yield event(kind, data)
+
+
+def event(kind: str, data: Any) -> str:
+    """One server-sent event; text is taken to be JSON already."""
+    text = data if isinstance(data, str) else json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return f"event: {kind}\ndata: {text}\n\n"
+
+
+class Film:
+    """Frames of one search, thinned in time and along each chunk."""
+
+    def __init__(self, planner: Planner, search: Search, mailbox: Mailbox) -> None:
+        self.planner = planner
+        self.search = search
+        self.mailbox = mailbox
+        self.waves = 0
+        self._last = 0.0
+        self._noise: Array = np.zeros(0)
+
+    def on_round(self, problem: int, seen: Round) -> None:
+        chains = list(seen.of(problem))
+        if not chains:
+            return  # this part of the batch is about others
+        if seen.index == 0:
+            self.waves += 1
+            self._begin(seen, chains)
+        now = time.monotonic()
+        if seen.index == 0 or seen.index == seen.count - 1 or now - self._last >= BETWEEN_FRAMES:
+            self._last = now
+            self.mailbox.post("frame", {"round": seen.index + 1, "rounds": seen.count, **self._shown(seen, chains)})
+
+    def on_wave(self) -> None:
+        self.mailbox.post("scored", {"candidates": summary(self.planner, self.search)})
+
+    def _begin(self, seen: Round, chains: list[tuple[int, slice]]) -> None:
+        """A new wave, and the noise that its chunks begin with."""
+        key = seen.chains.key[_rows(chains)]
+        _, horizon, dim = seen.estimates.shape
+        noise = gaussian(key, torch.full_like(key, INITIAL), horizon, dim)
+        self._noise = _thinned(noise).cpu().numpy()
+        candidates = [{"number": number, "n_chunks": own.stop - own.start} for number, own in chains]
+        per_chunk = self._noise.shape[1]
+        self.mailbox.post("wave", {"wave": self.waves, "candidates": candidates, "points": per_chunk, "scale": SCALE})
+
+    def _shown(self, seen: Round, chains: list[tuple[int, slice]]) -> dict[str, list[int]]:
+        """Which rows are shown, and x and y of every shown state of each, one after another.
+
+        A chunk that has not moved is noise in the first wave. Later ones may refine plans, so there it is left out.
+        """
+        estimates = _thinned(seen.estimates[_rows(chains)]).cpu().numpy()
+        moved = np.abs(estimates).sum(axis=(1, 2)) > 0
+        if self.waves == 1:
+            estimates = np.where(moved[:, None, None], estimates, self._noise)
+            moved[:] = True
+        states = self.planner.normalizer.denormalize(estimates[moved])[..., :2]
+        points = np.rint(np.nan_to_num(states) * SCALE).astype(int).ravel()
+        return {"rows": np.flatnonzero(moved).tolist(), "points": points.tolist()}
+
+
+def _thinned(chunks: torch.Tensor) -> torch.Tensor:
+    index = torch.linspace(0, chunks.shape[1] - 1, min(POINTS, chunks.shape[1])).round().long()
+    return chunks[:, index.to(chunks.device)]
+
+
+def _rows(chains: list[tuple[int, slice]]) -> slice:
+    """All rows of a problem; its chains lie one after another."""
+    return slice(chains[0][1].start, chains[-1][1].stop)
+
+
+def summary(planner: Planner, search: Search) -> list[dict[str, Any]]:
+    """Candidates so far, best first, with their paths."""
+    return [
+        {
+            "number": candidate.number,
+            "n_chunks": len(candidate.chunks),
+            "score": round(candidate.score, 5) if math.isfinite(candidate.score) else None,
+            "certified": candidate.certified,
+            "path": _path(planner.states(candidate)),
+        }
+        for candidate in search.ranked()
+    ]
+
+
+def _path(states: Array) -> list[list[float]]:
+    index = np.linspace(0, len(states) - 1, min(len(states), SHOWN_STATES)).astype(int)
+    path: list[list[float]] = np.nan_to_num(states[index, :2].astype(float)).round(3).tolist()
+    return path

@@ -1,0 +1,48 @@
+"""A server in a thread, and the documented client to talk to it."""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from compdiffuser.web.app import create_app
+from compdiffuser.web.library import Library
+from compdiffuser.web.server import bind
+from compdiffuser.web.settings import Settings
+
+_spec = importlib.util.spec_from_file_location("client", Path(__file__).parents[2] / "docs" / "client.py")
+client = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(client)
+
+
+@contextmanager
+def serving(settings: Settings, library: Library) -> Iterator[tuple[str, FastAPI]]:
+    """A running server: its address, and the application for looking inside."""
+    app = create_app(settings, library)
+    listener = bind("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        while not server.started:
+            thread.join(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", app
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def get(address: str, path: str, **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
+    """Status, headers and body, whatever they are."""
+    host = address.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=20)
+    connection.request("GET", path, headers=headers)
+    reply = connection.getresponse()
+    return reply.status, reply.headers, reply.read()

@@ -1,0 +1,171 @@
+"""Plans over HTTP: what is answered, what is refused, and in which words."""
+
+import json
+import socket
+import time
+
+import numpy as np
+import pytest
+from live import client, get, serving
+
+from compdiffuser.web.settings import Limits, Settings
+
+START, GOAL, QUICK = (0, 0), (8, 8), {"steps": 3, "repeats": 1, "candidates": 4}
+
+
+def test_a_plan_comes_with_all_that_is_known_of_it(tiny_client):
+    plan = tiny_client.plan("tiny", START, GOAL, chunks=2, include_candidates=True, seed=3, **QUICK)
+    assert plan["n_chunks"] == 2
+    assert np.shape(plan["states"]) == (2 * plan["horizon"] - plan["overlap"], 2)
+    assert plan["tried"] == len(plan["candidates"]) == 4
+    assert plan["options"]["seed"] == 3
+    assert plan["wave"] == plan["options"]["wave"]
+    best = plan["candidates"][0]
+    assert plan["score"] == pytest.approx(best["score"], abs=1e-4)
+    np.testing.assert_allclose(best["path"][0], plan["states"][0], atol=1e-3)
+    assert [c["certified"] for c in plan["candidates"]] == sorted(
+        (c["certified"] for c in plan["candidates"]), reverse=True
+    )
+
+
+@pytest.mark.parametrize("changes", [{}, {"order": "parallel", "repeats": 2, "chunks": 2}])
+def test_the_lines_of_a_reply_make_the_same_plan(tiny_client, folder, changes, tmp_path, capsys):
+    from compdiffuser.cli import main
+
+    plan = tiny_client.plan("tiny", (-0.25, 0), GOAL, **{**QUICK, **changes})
+    python = (
+        plan["reproduce"]["python"].replace('"tiny"', repr(str(folder))).replace("plan.png", f"{tmp_path}/plan.png")
+    )
+    space = {}
+    exec(python, space)
+    np.testing.assert_allclose(space["plan"].states, plan["states"], atol=1e-3)
+    words = (
+        plan["reproduce"]["shell"].replace("tiny", str(folder), 1).replace("plan.png", f"{tmp_path}/plan.png").split()
+    )
+    main([*words[1:], "--json"])
+    np.testing.assert_allclose(json.loads(capsys.readouterr().out)["states"], plan["states"], atol=1e-3)
+
+
+def test_a_stream_begins_with_noise_and_ends_with_the_plan_that_a_request_gets(tiny_client):
+    options = {**QUICK, "chunks": 2, "wave": 2}
+    events = list(tiny_client.stream("tiny", START, GOAL, **options))
+    kinds = [kind for kind, _ in events]
+    assert kinds[:3] == ["accepted", "wave", "frame"]
+    assert kinds[-2:] == ["scored", "plan"]
+    wave, frame = events[1][1], events[2][1]
+    rows = sum(candidate["n_chunks"] for candidate in wave["candidates"])
+    assert frame["rows"] == list(range(rows))
+    assert len(frame["points"]) == rows * wave["points"] * 2
+    assert frame["round"] == 1
+    plan = events[-1][1]
+    again = tiny_client.plan("tiny", START, GOAL, include_candidates=True, **options)
+    assert plan["states"] == again["states"]
+    assert len(plan["candidates"]) == len(again["candidates"])
+
+
+def test_models_are_listed_with_their_mazes(tiny_client):
+    offer = tiny_client.models()
+    (tiny,) = offer["models"]
+    assert offer["default"] == tiny["name"] == "tiny"
+    assert tiny["maze"]["rows"][1] == "#..##..#"
+    assert tiny["drivable"]
+    assert set(offer["limits"]) == {"chunks", "candidates", "steps", "repeats"}
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "sentence"),
+    [
+        ({"model": "../tiny"}, 404, "there is no model '../tiny'; this server has tiny"),
+        ({"start": (8, 0)}, 422, "the start [8.0, 0.0] lies in a wall; an agent needs 0.6 m of room"),
+        ({"goal": (8, 9.5)}, 422, "the goal [8.0, 9.5] is too close to a wall"),
+        ({"start": (0, 0, 0)}, 422, "a start has 2 dimensions here"),
+        ({"candidates": 0}, 422, "candidates: input should be greater than or equal to 1, not '0'"),
+        ({"candidates": 1000}, 422, "candidates may be at most 256 here, not 1000"),
+        ({"chunks": 25}, 422, "chunks may be at most 24 here, not 25"),
+        ({"steps": 65}, 422, "steps may be at most 64 here, not 65"),
+        ({"repeats": 17}, 422, "repeats may be at most 16 here, not 17"),
+        ({"wave": 300}, 422, "wave may be at most 256 here, not 300"),
+        ({"chunks": 24, "steps": 64, "repeats": 16}, 422, "evaluations per candidate; at most 4000 are allowed here"),
+        ({"chunks": "many"}, 422, "chunks"),
+        ({"order": "random"}, 422, "order"),
+        ({"colour": "red"}, 422, "colour: extra inputs are not permitted"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_planned_is_refused_in_one_sentence(tiny_client, options, status, sentence):
+    asked = {"model": "tiny", "start": START, "goal": GOAL, **QUICK, **options}
+    with pytest.raises(client.Refused) as refusal:
+        tiny_client.plan(**asked)
+    assert refusal.value.status == status
+    assert sentence in str(refusal.value)
+    with pytest.raises(client.Refused) as refusal:
+        list(tiny_client.stream(**asked))
+    assert refusal.value.status == status
+
+
+def test_a_full_server_answers_429_and_says_when_to_come_back(library):
+    with serving(Settings(queue=2), library) as (address, app):
+        scheduler = app.state.service.scheduler
+        busy = client.Client(address).stream("tiny", START, GOAL, steps=64, candidates=256, wave=256, chunks=3)
+        next(busy)
+        deadline = time.monotonic() + 20
+        while not scheduler.begun and time.monotonic() < deadline:
+            time.sleep(0.01)
+        waiting = client.Client(address).stream("tiny", START, GOAL, **QUICK)
+        next(waiting)
+        with pytest.raises(client.Refused, match="the queue is full") as refusal:
+            client.Client(address).plan("tiny", START, GOAL, **QUICK)
+        assert refusal.value.status == 429
+        assert refusal.value.retry_after >= 1
+        busy.close()
+        assert [kind for kind, _ in waiting][-1] == "plan"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_client_that_leaves_cancels_its_work(library, streamed):
+    with serving(Settings(), library) as (address, app):
+        service = app.state.service
+        host, port = address.removeprefix("http://").split(":")
+        slow = {"steps": 64, "candidates": 256, "wave": 256, "chunks": 3}
+        if streamed:
+            query = "&".join(f"{key}={value}" for key, value in slow.items())
+            call = f"GET /v1/plan/stream?model=tiny&start=0,0&goal=8,8&{query} HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        else:
+            body = json.dumps({"model": "tiny", "start": START, "goal": GOAL, **slow})
+            kind = f"content-type: application/json\r\ncontent-length: {len(body)}"
+            call = f"POST /v1/plan HTTP/1.1\r\nhost: localhost\r\n{kind}\r\n\r\n{body}"
+        with socket.create_connection((host, int(port))) as line:
+            line.sendall(call.encode())
+            deadline = time.monotonic() + 20
+            while not service.scheduler.begun and time.monotonic() < deadline:
+                time.sleep(0.01)
+        while service.scheduler.jobs and time.monotonic() < deadline:
+            time.sleep(0.01)
+            client.Client(address).plan("tiny", START, GOAL, steps=1, candidates=1)
+        assert 'outcome="cancelled"} 1' in service.metrics.text(0, 0)
+
+
+def test_metrics_are_prometheus_text(tiny_client, address):
+    tiny_client.plan("tiny", START, GOAL, **QUICK)
+    status, headers, body = get(address, "/metrics")
+    assert status == 200
+    assert headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = body.decode().splitlines()
+    named = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    samples = [line for line in lines if not line.startswith("#")]
+    assert all(len(line.rsplit(" ", 1)) == 2 and float(line.rsplit(" ", 1)[1]) >= 0 for line in samples)
+    assert {"compdiffuser_requests_total", "compdiffuser_plans_total", "compdiffuser_batch_problems"} <= named
+    assert any(line.startswith('compdiffuser_requests_total{route="/v1/plan",status="200"}') for line in samples)
+
+
+def test_a_server_without_time_says_so(library):
+    with serving(Settings(timeout=0.001), library) as (address, _):
+        with pytest.raises(client.Refused, match="no plan was made in time") as refusal:
+            client.Client(address).plan("tiny", START, GOAL, steps=64, candidates=256, wave=256)
+        assert refusal.value.status == 504
+
+
+def test_limits_are_the_operators(library):
+    with serving(Settings(limits=Limits(candidates=2)), library) as (address, _):
+        assert client.Client(address).models()["limits"]["candidates"] == 2
+        with pytest.raises(client.Refused, match="candidates may be at most 2 here, not 3"):
+            client.Client(address).plan("tiny", START, GOAL, candidates=3)

@@ -117,10 +117,10 @@ def commands(cell: Cell, options: Benchmark) -> list[list[str]]:
             train += ["--seeds-at-once", str(options.seeds), "--augment", cell.augment]
         asked.append(train)
     how = {
-        # One chunk has no overlaps to choose by, so the first candidate is the plan. It is followed as the paper does,
-        # once and state by state: by progress and with new plans, a point that is led astray still roams a small maze.
-        "dd": [out, "--method", "dd", "--sampler", "parallel", "--candidates", "1", "--no-replan", "--follow", "time"],
-        "gsc": [cell.dataset, "--sampler", "gsc"],
+        # One plan per episode: with new plans, a point that is led astray still roams a small maze and finds its goal.
+        # One chunk has no overlaps to choose by, so DD's first candidate is its plan.
+        "dd": [out, "--method", "dd", "--sampler", "parallel", "--candidates", "1", "--no-replan"],
+        "gsc": [cell.dataset, "--sampler", "gsc", "--no-replan"],
     }
     evaluate = ["eval", *how.get(cell.method, [out, "--method", cell.method]), "--seeds", str(options.seeds)]
     evaluate += ["--workers", str(max((os.cpu_count() or 1) // options.jobs, 1)), *common]

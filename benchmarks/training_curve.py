@@ -57,7 +57,7 @@ def point(folder: Path, options: Benchmark) -> dict[str, Any]:
     workers = max((os.cpu_count() or 1) // options.jobs, 1)
     command = [
         sys.executable, "-m", "compdiffuser", "eval", str(folder), "--no-replan", "--json", "--device", options.device,
-        "--seeds", str(options.seeds), "--workers", str(workers),
+        "--seeds", str(options.seeds), "--workers", str(workers), *(["--no-compile"] if options.jobs > 1 else []),
         *(["--episodes", str(options.episodes)] if options.episodes else []),
     ]  # fmt: skip
     summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

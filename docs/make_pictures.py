@@ -108,34 +108,32 @@ def chunks(planner: Planner, seed: int) -> Figure:
 
 
 def candidates(planner: Planner, seed: int) -> Figure:
-    """Best and worst of eight candidates of one problem, and the scores of all with the certificate's threshold."""
+    """Best and worst of eight candidates of one problem, and how far each is from what is certified."""
     count = 8
-    plan = planner.plan(START, GOAL, n_chunks=RIGHT_K, n_candidates=count, seed=seed, keep_candidates=True)
-    threshold = planner.calibration.threshold(planner.config.certify)
-    assert plan.candidates is not None
+    search = planner.search(START, GOAL, RIGHT_K, count, seed)
+    search.wave = count
+    planner.advance([search])
+    plan = planner.result(search)
     ranked = [
-        replace(
-            plan,
-            states=plan.candidates[i],
-            score=float(plan.scores[i]),
-            ok=bool(plan.scores[i] <= threshold) and _sound(planner, plan, plan.candidates[i]),
-        )
-        for i in plan.scores.argsort()
+        (replace(plan, states=planner.states(one), score=one.score, ok=one.certified), one.excess)
+        for one in search.ranked()
     ]
     figure, axes = _row(3, widths=(1, 1, 0.55))
-    for ax, one, word in ((axes[0], ranked[0], "best of 8"), (axes[1], ranked[-1], "worst of 8")):
+    for ax, (one, _), word in ((axes[0], ranked[0], "best of 8"), (axes[1], ranked[-1], "worst of 8")):
         _maze(ax, one)
-        ax.add_collection(LineCollection(list(plan.candidates), colors="#7d8797", linewidths=0.5, alpha=0.35))
+        ax.add_collection(
+            LineCollection([other.states for other, _ in ranked], colors="#7d8797", linewidths=0.5, alpha=0.35)
+        )
         ax.plot(*one.states.T, color=BAD if one.fault() else GOOD, linewidth=1.6)
         _verdict(ax, one, word)
-    for place, one in enumerate(ranked, start=1):
+    for place, (one, excess) in enumerate(ranked, start=1):
         color, marker = (BAD, "x") if one.fault() else (GOOD, "o")
-        axes[2].scatter(place, one.score, color=color, marker=marker, s=20, zorder=3)
-        print(f"candidate {place}: score {one.score:.4f}, certified {one.ok}, {one.fault() or 'free of walls'}")
+        axes[2].scatter(place, excess, color=color, marker=marker, s=20, zorder=3)
+        print(f"candidate {place}: excess {excess:.3f}, certified {one.ok}, {one.fault() or 'free of walls'}")
     axes[2].set_title("circle: free way\ncross: wall or jump", fontsize=8)
-    axes[2].axhline(threshold, color="#5c6370", linewidth=0.8, linestyle="--")
-    axes[2].annotate("the data's 99.5%", (count, threshold), ha="right", va="top", fontsize=7, color="#5c6370")
-    axes[2].set(yscale="log", xticks=[1, count], xlabel="candidates, by score", ylabel="reconstruction error")
+    axes[2].axhline(1.0, color="#5c6370", linewidth=0.8, linestyle="--")
+    axes[2].annotate("the data's 99.5%", (count, 1.0), ha="right", va="top", fontsize=7, color="#5c6370")
+    axes[2].set(yscale="log", xticks=[1, count], xlabel="candidates, best first", ylabel="against the limit")
     for which in (axes[2].yaxis.set_major_formatter, axes[2].yaxis.set_minor_formatter):
         which(FormatStrFormatter("%.3g"))
     axes[2].tick_params(labelsize=7, which="both")
@@ -144,14 +142,6 @@ def candidates(planner: Planner, seed: int) -> Figure:
     for side in ("top", "right"):
         axes[2].spines[side].set_visible(False)
     return figure
-
-
-def _sound(planner: Planner, plan: Plan, states: Any) -> bool:
-    """The certificate's other two conditions: no step too long, start and goal met."""
-    path, start, goal = (planner.normalizer.normalize(x) for x in (states, plan.start, plan.goal))
-    longest = np.linalg.norm(np.diff(path, axis=0), axis=1).max()
-    gap = max(np.linalg.norm(path[0] - start), np.linalg.norm(path[-1] - goal))
-    return bool(longest <= planner.calibration.longest_step() and gap <= planner.calibration.widest_gap())
 
 
 def _row(count: int, widths: tuple[float, ...] | None = None) -> tuple[Figure, list[Axes]]:

@@ -6,7 +6,7 @@ import pytest
 from compdiffuser import PlanConfig, Planner, SamplerConfig
 from compdiffuser.types import UserError
 
-QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4)
+QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4, refine=None)
 
 
 @pytest.fixture
@@ -37,6 +37,29 @@ def test_a_batch_gives_what_its_problems_give_alone(planner):
     for start, goal, k, seed, plan in zip(starts, goals, chunks, seeds, together, strict=True):
         alone = planner.plan(start, goal, n_candidates=6, n_chunks=k, seed=seed)
         np.testing.assert_allclose(alone.states, plan.states, atol=1e-4)
+
+
+def test_a_refined_batch_gives_what_its_problems_give_alone(tiny):
+    planner = Planner(tiny, "cpu", replace(QUICK, refine=1.0, certify=0.0))
+    starts, goals, chunks = [[0, 0], [1, -4]], [[3, 3], [4, 4]], [2, 3]
+    for start, goal, k, plan in zip(
+        starts, goals, chunks, planner.plan_batch(starts, goals, n_candidates=6, n_chunks=chunks), strict=True
+    ):
+        alone = planner.plan(start, goal, n_candidates=6, n_chunks=k)
+        assert len(plan.scores) == 12, "six fresh ones, and as many refined"
+        np.testing.assert_allclose(alone.scores, plan.scores, rtol=1e-3)
+        np.testing.assert_allclose(alone.states, plan.states, atol=1e-4)
+
+
+def test_refined_candidates_are_close_to_their_parents(tiny):
+    planner = Planner(tiny, "cpu", replace(QUICK, refine=0.02, certify=0.0))
+    search = planner.search([0, 0], [3, 3], 2, 4)
+    planner.advance([search])
+    parent = search.best
+    planner.advance([search])
+    refined = [candidate for candidate in search.candidates if candidate.refined]
+    assert len(refined) == 4
+    assert all((child.chunks - parent.chunks).abs().mean() < 0.2 for child in refined)
 
 
 def test_automatic_k_tries_every_k_that_could_reach(tiny):

@@ -1,17 +1,21 @@
 import pytest
 import torch
 
-from compdiffuser.planning.search import Candidate, Search
+from compdiffuser.planning.search import Candidate, Proposal, Search
 
 
-def candidate(excess: float = 2.0, k: int = 1, complete: bool = True, overlap: float = 0.0):
-    return Candidate(0, torch.full((k, 4, 2), excess), 1.0, overlap, complete, excess)
+def candidate(excess: float = 2.0, k: int = 1, complete: bool = True, overlap: float = 0.0, refined: bool = False):
+    return Candidate(0, torch.full((k, 4, 2), excess), 1.0, overlap, complete, excess, refined)
+
+
+def made(proposals: list[Proposal], excess: float = 2.0) -> list[Candidate]:
+    return [candidate(excess, k=each.n_chunks, refined=each.parent is not None) for each in proposals]
 
 
 def search(candidates: list[Candidate] = (), most: int = 100, **options) -> Search:
-    made = Search(torch.zeros(2).numpy(), torch.ones(2).numpy(), [1, 2, 3, 4], most, **options)
-    made.candidates = list(candidates)
-    return made
+    hunt = Search(torch.zeros(2).numpy(), torch.ones(2).numpy(), [1, 2, 3, 4], most, **options)
+    hunt.candidates = list(candidates)
+    return hunt
 
 
 def test_the_best_certified_candidate_wins_then_the_best_that_arrives_then_the_best():
@@ -33,8 +37,10 @@ def test_by_overlap_only_the_overlap_counts_and_every_candidate_is_made():
 
 def test_a_search_ends_with_its_candidates_or_with_a_certificate():
     assert not search().done
-    assert search([candidate()] * 5, most=5).done
-    assert search([candidate()] * 5, most=5).proposals() == []
+    assert search([candidate()] * 5, most=5, refine=False).done
+    assert search([candidate()] * 5, most=5, refine=False).proposals() == []
+    assert not search([candidate()] * 5, most=5).done, "the last fresh ones are refined too"
+    assert search([*[candidate()] * 5, *[candidate(refined=True)] * 5], most=5).done
     assert search([candidate(0.9)]).done
 
 
@@ -55,17 +61,17 @@ def test_waves_of_fresh_and_of_refined_candidates_take_turns():
         proposals = hunt.proposals()
         kinds.append({proposal.parent is not None for proposal in proposals})
         assert [proposal.number for proposal in proposals] == list(range(8 * wave, 8 * wave + 8))
-        hunt.candidates += [candidate(float(10 + proposal.number), k=proposal.n_chunks) for proposal in proposals]
+        hunt.candidates += made(proposals, 10.0 + wave)
     assert kinds == [{False}, {True}, {False}, {True}]
 
 
 @pytest.mark.parametrize("wave", [1, 2, 3])
 def test_fresh_candidates_try_every_k_however_small_the_waves(wave):
-    hunt, tried = search(wave=wave, most=8 * wave), []
+    hunt, tried = search(wave=wave, most=4), []
     while proposals := hunt.proposals():
         tried += [proposal.n_chunks for proposal in proposals if proposal.parent is None]
-        hunt.candidates += [candidate(k=proposal.n_chunks) for proposal in proposals]
-    assert tried[:4] == [1, 2, 3, 4]
+        hunt.candidates += made(proposals)
+    assert tried == [1, 2, 3, 4]
 
 
 def test_the_best_fourth_of_a_wave_is_refined():
@@ -75,14 +81,20 @@ def test_the_best_fourth_of_a_wave_is_refined():
     assert all(float(proposal.parent.mean()) == proposal.n_chunks for proposal in proposals)
 
 
-def test_the_last_wave_makes_no_more_than_are_left():
-    assert len(search([candidate()] * 8, most=11, wave=8).proposals()) == 3
+def test_the_last_wave_makes_no_more_than_are_left_and_refines_as_many():
+    hunt = search(most=11, wave=8)
+    sizes = []
+    while proposals := hunt.proposals():
+        sizes.append(len(proposals))
+        hunt.candidates += made(proposals)
+    assert sizes == [8, 8, 3, 3]
 
 
+@pytest.mark.parametrize("refine", [True, False])
 @pytest.mark.parametrize("most", [1, 7, 8, 9])
-def test_numbers_go_on_where_the_last_wave_stopped(most):
-    hunt, numbers = search(most=most, wave=4), []
+def test_numbers_go_on_where_the_last_wave_stopped(most, refine):
+    hunt, numbers = search(most=most, wave=4, refine=refine), []
     while proposals := hunt.proposals():
         numbers += [proposal.number for proposal in proposals]
-        hunt.candidates += [candidate(k=proposal.n_chunks) for proposal in proposals]
-    assert numbers == list(range(most))
+        hunt.candidates += made(proposals)
+    assert numbers == list(range(2 * most if refine else most))

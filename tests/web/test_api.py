@@ -17,7 +17,7 @@ def test_a_plan_comes_with_all_that_is_known_of_it(tiny_client):
     plan = tiny_client.plan("tiny", START, GOAL, chunks=2, include_candidates=True, seed=3, **QUICK)
     assert plan["n_chunks"] == 2
     assert np.shape(plan["states"]) == (2 * plan["horizon"] - plan["overlap"], 2)
-    assert plan["tried"] == len(plan["candidates"]) == 4
+    assert plan["tried"] == len(plan["candidates"]) == 8, "four fresh ones, and as many refined"
     assert plan["options"]["seed"] == 3
     assert plan["wave"] == plan["options"]["wave"]
     best = plan["candidates"][0]

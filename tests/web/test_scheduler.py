@@ -101,7 +101,7 @@ def test_a_wave_is_no_larger_than_is_efficient(service, monkeypatch):
     jobs = submit(service, *(request(i, chunks=3, candidates=1) for i in range(5)))
     service.scheduler.start()
     assert all(job.ended.result(20) for job in jobs)
-    assert batches.sizes == [2, 2, 1]
+    assert batches.sizes == [2] * 5, "a fresh wave and a refined one for each of five"
 
 
 def test_other_settings_are_another_batch_and_take_turns(service):
@@ -109,7 +109,7 @@ def test_other_settings_are_another_batch_and_take_turns(service):
     jobs = submit(service, *(request(i, steps=3 + i % 2, candidates=1) for i in range(4)))
     service.scheduler.start()
     assert all(job.ended.result(20) for job in jobs)
-    assert batches.sizes == [2, 2]
+    assert batches.sizes == [2, 2] * 2, "fresh ones, then refined ones"
 
 
 def test_one_bad_request_harms_no_other_in_its_batch(service):

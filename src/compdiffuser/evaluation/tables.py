@@ -149,6 +149,7 @@ GHUGARE = Table(
         ),
         ("DD", {"sampler": "dd"}),
         ("GSC", {"sampler": "gsc"}),
+        ("CompDiffuser, one plan", {"method": "compdiffuser", "sampler": "default", "replan": False}),
         ("CompDiffuser", {"method": "compdiffuser", "sampler": (None, "default"), "replan": True}),
     ),
 )

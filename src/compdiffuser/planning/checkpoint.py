@@ -17,7 +17,7 @@ from safetensors.torch import save as serialize
 from torch import Tensor
 
 from compdiffuser.data.normalizer import Normalizer
-from compdiffuser.files import read_json, replacing, write_json
+from compdiffuser.files import pretrained_folder, read_json, replacing, write_json
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import Calibration
 from compdiffuser.planning.support import Support
@@ -78,7 +78,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
         trained_on = Preset(**{**config["preset"], "plan_dims": tuple(config["preset"]["plan_dims"])})
     except (KeyError, TypeError) as error:
         raise UserError(f"'{folder / CONFIG}' does not describe a planner: {error}") from None
-    weights = _tensors(folder / WEIGHTS)
+    weights = tensors(folder / WEIGHTS)
     try:
         denoiser.load_state_dict(weights)
     except RuntimeError as error:
@@ -87,11 +87,11 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
         raise UserError(f"'{path}' holds weights of another architecture than its config says: {reason}") from None
     support = None
     if known := config.get("support"):
-        support = Support(_tensors(folder / SUPPORT)["segments"], tuple(known["strays"]))
+        support = Support(tensors(folder / SUPPORT)["segments"], tuple(known["strays"]))
     return Checkpoint(denoiser, normalizer, calibration, trained_on, config.get("record", {}), support)
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
+def tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file in full precision, or a sentence about it."""
     if not path.exists():
         raise UserError(f"the checkpoint '{path.parent}' has no {path.name}")
@@ -117,12 +117,6 @@ def locate(name_or_path: str | os.PathLike[str]) -> Path:
         raise UserError(f"there is no checkpoint at '{text}'")
     preset(text)  # raises with the nearest name
     raise AssertionError
-
-
-def pretrained_folder() -> Path:
-    """Where shipped planners lie: beside the package when installed, else in the source tree."""
-    inside = Path(__file__).parents[1] / "pretrained"
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "pretrained"
 
 
 def _from_hub(repository: str) -> Path:

@@ -29,6 +29,7 @@ class BatchPlanner(Protocol):
 
 
 STALLED = 8  # steps without progress after which an agent looks further ahead and steps aside
+PATIENCE = 50  # steps without progress after which it counts as stuck
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Following:
     """Metres ahead along the plan; the controller's own number where None."""
     window: int = 12
     """States ahead, loops cut out, among which the nearest is looked for."""
-    patience: int = 50
-    """Steps without progress after which an agent counts as stuck."""
+    patience: int | None = None
+    """Steps without progress after which an agent counts as stuck; the controller's own number, or 50."""
     seed: int = 0
     """Of the first plans; later ones count up from it."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -65,9 +66,9 @@ class Decision:
 
     step: int
     reason: str
-    """"start", "lost" (too far from its subgoal) or "stuck" (no progress)."""
+    """"start", "lost" (too far from its subgoal), "stuck" (no progress) or "fallen" (on its back)."""
     planned: bool
-    """Whether a new plan was made; false where replanning is off or used up."""
+    """Whether a new plan was made; false where replanning is off or used up, or would not help."""
     n_chunks: int
     """K of the plan that is followed from here on."""
     ok: bool
@@ -91,6 +92,9 @@ class PlanFollower:
         self.following = following or Following()
         self.controller = controller or controller_for(preset)
         self.look_ahead = self.following.look_ahead or self.controller.look_ahead
+        self.spacing: float = getattr(self.controller, "spacing", self.look_ahead / 2)
+        self.stall: int = getattr(self.controller, "stall", STALLED)
+        self.patience = self.following.patience or int(getattr(self.controller, "patience", PATIENCE))
         self.plans: list[Plan] = []
         self.decisions: list[list[Decision]] = []
         self.planning_seconds = 0.0
@@ -105,6 +109,7 @@ class PlanFollower:
         self._since = np.zeros(episodes, int)
         self._planned_at = np.zeros(episodes, int)
         self._given_up = np.zeros(episodes, bool)
+        self._down = np.zeros(episodes, bool)
         self._tracks: list[Array] = [np.zeros((0, 0))] * episodes
         self._times: list[Array] = [np.zeros(0, int)] * episodes
         self.plans = [None] * episodes  # type: ignore[list-item] # filled by the next line
@@ -115,8 +120,9 @@ class PlanFollower:
     def act(self, observations: Array, active: Array) -> Array:
         """Actions [E, act] that follow the plans; lost agents among the `active` [E] get new plans first."""
         self._track(observations)
-        lost = self._lost(observations) & active
-        stuck = (self._since > self.following.patience) & active & ~lost & ~self._arrived(observations)
+        self._watch_falls(observations, active)
+        lost = self._lost(observations) & active & ~self._down
+        stuck = (self._since > self.patience) & active & ~lost & ~self._down & ~self._arrived(observations)
         troubled = np.flatnonzero((lost | stuck) & ~self._given_up)
         if len(troubled):
             self._handle(troubled, observations, ["lost" if lost[e] else "stuck" for e in troubled])
@@ -135,7 +141,8 @@ class PlanFollower:
         """
         ahead = targets[:, :2] - self._planned(observations)[:, :2]
         ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
-        side = np.where(self._since // STALLED % 2 == 1, 1.0, -1.0) * (self._since >= STALLED) * 2 * self.look_ahead
+        turns = self._since // self.stall
+        side = np.where(turns % 2 == 1, 1.0, -1.0) * (turns > 0) * 2 * self.look_ahead
         moved = targets.copy()
         moved[:, :2] += side[:, None] * np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
         return moved
@@ -154,7 +161,7 @@ class PlanFollower:
         if self.following.by == "time":
             return np.minimum(self._index + 1, self._last)
         # An agent held by a corner that the plan cuts looks further ahead, and so slides round it.
-        distance = self.look_ahead * (1 + np.minimum(self._since / STALLED, 3))
+        distance = self.look_ahead * (1 + np.minimum(self._since / self.stall, 3))
         return look_ahead(self._paths, self._index, self._last, distance, self.following.window)
 
     def _track(self, observations: Array) -> None:
@@ -179,6 +186,17 @@ class PlanFollower:
         """[E] bool: at the goal, where staying is no lack of progress."""
         away = np.linalg.norm((self._planned(observations) - self._goals)[:, :2], axis=1)
         return away <= self.look_ahead / 2
+
+    def _watch_falls(self, observations: Array, active: Array) -> None:
+        """Note each fall once. A new plan does not help an agent on its back; it is followed again once it is up."""
+        fallen = getattr(self.controller, "fallen", None)
+        if fallen is None:
+            return
+        down = fallen(observations) & active
+        for e in np.flatnonzero(down & ~self._down):
+            self._note(e, "fallen", planned=False)
+        self._since[self._down & ~down] = 0
+        self._down = down
 
     def _handle(self, troubled: Array, observations: Array, reasons: list[str]) -> None:
         """Replan the troubled episodes that still may; note the others, once."""
@@ -223,10 +241,10 @@ class PlanFollower:
         """The states to follow [n, D], with the goal last, and their times in the plan [n]."""
         times = np.arange(len(plan.states))
         if self.following.by == "progress":
-            times = without_loops(plan.states[:, :2], self.look_ahead / 2)
+            times = without_loops(plan.states[:, :2], self.spacing)
         states = np.concatenate([plan.states[times], goal[None]])
         return states, np.append(times, len(plan.states) - 1)
 
-    def _note(self, e: int, reason: str, planned: bool) -> None:
+    def _note(self, e: Any, reason: str, planned: bool) -> None:
         plan = self.plans[e]
         self.decisions[e].append(Decision(self._step, reason, planned, plan.n_chunks, plan.ok, plan.fault()))

@@ -55,7 +55,7 @@ class PlanConfig:
     wave: int | None = None
     """Candidates per wave; by default 64 on a GPU and 8 on a CPU."""
     refine: float | None = 1.0
-    """Every other wave refines: it noises the best candidates up to this σ and denoises them again. None: never."""
+    """After each wave the best candidates are noised up to this σ and denoised again. None: never."""
 
 
 class Cell(NamedTuple):
@@ -112,9 +112,9 @@ class Planner:
     ) -> list[Plan]:
         """P plans: starts [P, D], goals [P, D] in the data's units.
 
-        `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most candidates made for a problem and
-        `seed`, each one for all or one per problem. The same seed gives the same plan, alone or in a batch. `watch`
-        sees the batch after every round; where it raises, planning ends.
+        `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most that are made from noise for a
+        problem, refined ones come on top; it and `seed` are one for all or one per problem. The same seed gives the
+        same plan, alone or in a batch. `watch` sees the batch after every round; where it raises, planning ends.
         """
         begun = time.perf_counter()
         starts, goals = self._checked(starts, "start"), self._checked(goals, "goal")
@@ -245,7 +245,7 @@ class Planner:
             excess = torch.maximum(excess, strays / self.support.threshold(self.config.certify))
         figures = (scores, overlap_distances(chunks, chains, overlap), complete, excess)
         return [
-            Candidate(cell.proposal.number, chunks[chains.rows(index)], *row)
+            Candidate(cell.proposal.number, chunks[chains.rows(index)], *row, refined=bool(parents))
             for index, (cell, *row) in enumerate(zip(cells, *(column.tolist() for column in figures), strict=True))
         ]
 

@@ -1,7 +1,7 @@
 """One problem on its way to a plan: its candidates so far, which of them is best, and what to try next.
 
-Candidates come in waves. Waves of fresh ones, from pure noise, take turns with waves of refined ones: the best so far
-get a little noise again and are denoised once more. Most of a good candidate is right, and what is wrong is local.
+Candidates come in waves. After each wave of fresh ones, from pure noise, comes one of refined ones: the best so far get
+a little noise again and are denoised once more. Most of a good candidate is right, and what is wrong is local.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Candidate:
     """Whether it leads from the start to the goal without a jump."""
     excess: float
     """Its worst chunk against the most that is certified, by what the model says or the data, whichever is worse."""
+    refined: bool = False
+    """Whether it was made from another one."""
 
     @property
     def certified(self) -> bool:
@@ -60,6 +62,7 @@ class Search:
         self.choices = list(choices)
         """The K that fresh candidates try in turn."""
         self.most = most
+        """Fresh candidates, at most; refined ones come on top."""
         self.seed = seed
         self.wave = wave
         self.refine = refine
@@ -73,7 +76,8 @@ class Search:
     @property
     def done(self) -> bool:
         """Whether nothing is left to try. A choice by overlap, the paper's, looks at all candidates."""
-        return (self.certified and self.measure == "reconstruction") or len(self.candidates) >= self.most
+        certified = self.certified and self.measure == "reconstruction"
+        return certified or (self._fresh() >= self.most and not self._refines_next())
 
     @property
     def best(self) -> Candidate:
@@ -96,15 +100,22 @@ class Search:
         """The next wave; nothing where all is done."""
         if self.done:
             return []
-        made = len(self.candidates)
-        numbers = range(made, min(made + self.wave, self.most))
-        waves = made // self.wave
-        if self.refine and waves % 2 == 1:
+        made, fresh = len(self.candidates), self._fresh()
+        if self._refines_next():
             parents = [candidate.chunks for candidate in self.ranked()[: max(1, self.wave // PARENTS)]]
-            return [Proposal(b, len(parents[b % len(parents)]), parents[b % len(parents)]) for b in numbers]
+            # As many as were fresh in the wave before.
+            count = (fresh - 1) % self.wave + 1
+            chosen = [parents[index % len(parents)] for index in range(count)]
+            return [Proposal(made + index, len(parent), parent) for index, parent in enumerate(chosen)]
         self.choices = self._promising()
-        refined = waves // 2 * self.wave if self.refine else 0
-        return [Proposal(b, self.choices[(b - refined) % len(self.choices)]) for b in numbers]
+        count = min(self.wave, self.most - fresh)
+        return [Proposal(made + i, self.choices[(fresh + i) % len(self.choices)]) for i in range(count)]
+
+    def _fresh(self) -> int:
+        return sum(not candidate.refined for candidate in self.candidates)
+
+    def _refines_next(self) -> bool:
+        return self.refine and bool(self.candidates) and not self.candidates[-1].refined
 
     def _promising(self) -> list[int]:
         """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""

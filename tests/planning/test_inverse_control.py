@@ -1,0 +1,144 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from oracle import OraclePlanner
+
+from compdiffuser.cli import main
+from compdiffuser.data.mazes import maze
+from compdiffuser.evaluation.rollout import LOST, TIME_OUT, _cause
+from compdiffuser.models.inverse_dynamics import InverseDynamics, InverseDynamicsConfig
+from compdiffuser.planning.controllers import controller_for
+from compdiffuser.planning.follower import Following, PlanFollower
+from compdiffuser.planning.inverse_control import InverseController, load_controller, train_controller
+from compdiffuser.presets import preset
+from compdiffuser.training.config import TrainConfig
+from compdiffuser.types import Episodes, UserError
+
+ANT = preset("antmaze-medium-stitch-v0")
+LAYOUT = maze("medium")
+SMALL = InverseDynamicsConfig(observation=29, action=8, hidden=(32, 32))
+
+
+def ants(xy, upside_down: bool = False) -> np.ndarray:
+    """Observations [E, 29] of ants at xy [E, 2], on their feet or on their backs."""
+    observations = np.zeros((len(xy), 29))
+    observations[:, :2] = xy
+    observations[:, 2:7] = (0.5, 0.0, 1.0, 0.0, 0.0) if upside_down else (0.5, 1.0, 0.0, 0.0, 0.0)
+    return observations
+
+
+@pytest.fixture
+def controller() -> InverseController:
+    torch.manual_seed(0)
+    return InverseController(InverseDynamics(SMALL).eval(), pace=0.1)
+
+
+def pushed_by_actions(episodes: int = 30, length: int = 40) -> Episodes:
+    """Ants whose first two actions are their velocity, in tenths of a metre per step."""
+    rng = np.random.default_rng(0)
+    velocity = rng.uniform(-1, 1, (episodes, 1, 2))
+    observations = rng.normal(size=(episodes, length, 29)) * 0.1
+    observations[:, :, :2] = rng.normal(size=(episodes, 1, 2)) + 0.1 * np.arange(length)[None, :, None] * velocity
+    actions = np.zeros((episodes, length, 8))
+    actions[:, :, :2] = velocity
+    terminals = np.tile(np.arange(length) == length - 1, episodes)
+    return Episodes.from_terminals(observations.reshape(-1, 29), actions.reshape(-1, 8), terminals)
+
+
+def test_the_horizon_is_the_time_that_the_distance_takes(controller):
+    at = ants(np.zeros((4, 2)))
+    targets = np.array([[1.2, 0.0], [0.0, -2.0], [0.1, 0.0], [30.0, 0.0]])
+    np.testing.assert_array_equal(controller.horizons(at, targets), [12, 20, 4, 28])
+    assert controller(at, targets).shape == (4, 8)
+    assert np.abs(controller(at, targets)).max() <= 1
+    one = InverseController(InverseDynamics(replace(SMALL, horizons=(12, 12))), pace=0.1)
+    np.testing.assert_array_equal(one.horizons(at, targets), 12)
+
+
+def test_what_was_learned_is_done_again_from_its_folder(tmp_path):
+    model = InverseDynamicsConfig(29, 8, hidden=(64, 64))
+    config = TrainConfig(steps=200, batch=256, learning_rate=3e-3, warmup=10)
+    trained = train_controller(pushed_by_actions(), ANT, tmp_path, model=model, config=config, progress=False)
+    loaded = load_controller(tmp_path)
+    at, targets = ants(np.ones((2, 2))), np.array([[2.0, 1.0], [1.0, 0.0]])
+    at[:, 2:] = 0
+    np.testing.assert_allclose(loaded(at, targets), trained(at, targets), atol=0.01)  # half precision
+    towards = loaded(at, targets)[:, :2] / np.linalg.norm(loaded(at, targets)[:, :2], axis=1, keepdims=True)
+    assert (towards * [[1, 0], [0, -1]]).sum(1).min() > 0.8
+    assert 0.05 < loaded.pace < 0.15
+    assert loaded.record["dataset"] == ANT.name
+    assert (tmp_path / "model.safetensors").stat().st_size < 2_000_000
+
+
+def test_a_learned_controller_beats_doing_nothing_and_anything(tmp_path):
+    config = TrainConfig(steps=150, batch=256, learning_rate=3e-3, warmup=10)
+    trained = train_controller(pushed_by_actions(), ANT, tmp_path, model=SMALL, config=config, progress=False)
+    held_out = pushed_by_actions(episodes=10, length=20)
+    now, later = held_out.observations[::20], held_out.observations[12::20]
+    true = held_out.actions[::20]
+    error = np.square(trained(now, later[:, :2]) - true).mean()
+    assert error < 0.5 * np.square(true).mean()
+    assert error < 0.5 * np.square(np.random.default_rng(0).uniform(-1, 1, true.shape) - true).mean()
+
+
+def test_falls_are_noted_once_and_explain_a_failure(controller):
+    start, goal = LAYOUT.center((1, 1)), LAYOUT.center((6, 6))
+    policy = PlanFollower(OraclePlanner("medium"), ANT, Following(), controller)
+    policy.reset(ants(start[None]), ants(goal[None]))
+    active = np.ones(1, bool)
+    for _ in range(300):  # longer than patience: a new plan would not help it up
+        policy.act(ants(start[None], upside_down=True), active)
+    assert [(d.reason, d.planned) for d in policy.decisions[0]] == [("start", True), ("fallen", False)]
+    assert _cause(False, False, policy.decisions[0]) == LOST
+    policy.act(ants(start[None]), active)
+    policy.act(ants(start[None], upside_down=True), active)
+    assert [d.reason for d in policy.decisions[0]] == ["start", "fallen", "fallen"]
+
+
+def test_a_pushed_ant_is_replanned_with_fewer_chunks_and_a_wedged_one_after_its_patience(controller):
+    start, goal = LAYOUT.center((1, 1)), LAYOUT.center((6, 6))
+    policy = PlanFollower(OraclePlanner("medium"), ANT, Following(n_chunks=6), controller)
+    policy.reset(ants(start[None]), ants(goal[None]))
+    active = np.ones(1, bool)
+    track = policy.plans[0].states
+    for state in track[:: 2][: len(track) // 3]:
+        policy.act(ants(state[None, :2]), active)
+    policy.act(ants(LAYOUT.center((1, 6))[None]), active)  # teleported
+    assert [d.reason for d in policy.decisions[0]] == ["start", "lost"]
+    assert policy.decisions[0][1].n_chunks < 6
+    stays = ants(policy.plans[0].states[:1, :2])
+    for _ in range(controller.patience + 2):
+        policy.act(stays, active)
+    assert policy.decisions[0][-1].reason == "stuck"
+    assert _cause(False, False, policy.decisions[0]) == TIME_OUT
+
+
+def test_the_target_lies_the_look_ahead_before_the_ant(controller):
+    start, goal = LAYOUT.center((1, 1)), LAYOUT.center((6, 6))
+    policy = PlanFollower(OraclePlanner("medium"), ANT, Following(), controller)
+    policy.reset(ants(start[None]), ants(goal[None]))
+    for step in range(0, 60, 5):
+        at = policy.plans[0].states[step, :2]
+        policy.act(ants(at[None]), np.ones(1, bool))
+        away = np.linalg.norm(policy.targets()[0, :2] - at)
+        assert 0.7 < away < 1.7  # 1.2 m along the plan, in steps of 0.3 m
+
+
+def test_mistakes_are_sentences(tmp_path, monkeypatch, controller, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("compdiffuser.planning.inverse_control.pretrained_folder", lambda: tmp_path)
+    with pytest.raises(UserError, match="train one with: compdiffuser train-controller antmaze-medium-stitch-v0"):
+        controller_for(ANT)
+    with pytest.raises(UserError, match="takes observations of 29, not 69"):
+        controller(np.zeros((1, 69)), np.zeros((1, 2)))
+    with pytest.raises(UserError, match="there is no controller at 'nowhere'"):
+        load_controller("nowhere")
+    controller.save(tmp_path / "c")
+    InverseController(InverseDynamics(replace(SMALL, hidden=(8,))), 0.1).save(tmp_path / "other")
+    (tmp_path / "c" / "model.safetensors").write_bytes((tmp_path / "other" / "model.safetensors").read_bytes())
+    with pytest.raises(UserError, match="holds weights of another network than its config says"):
+        load_controller(tmp_path / "c")
+    assert main(["train-controller", "antmaze-huge-stitch-v0"]) == 2
+    assert "unknown dataset 'antmaze-huge-stitch-v0'" in capsys.readouterr().err

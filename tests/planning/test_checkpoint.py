@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 import torch
@@ -68,3 +69,13 @@ def test_devices(monkeypatch):
     assert choose_device("auto").type == "cpu"
     with pytest.raises(UserError, match="no GPU is visible"):
         choose_device("cuda")
+
+
+def test_a_planner_from_the_hub_comes_with_all_its_files(folder, tmp_path, monkeypatch):
+    def download(repository: str, allow_patterns: list[str]) -> str:
+        for name in allow_patterns:
+            shutil.copy(folder / name, tmp_path / name)
+        return str(tmp_path)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert load("someone/planner").support is not None

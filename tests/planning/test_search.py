@@ -47,11 +47,18 @@ def test_a_search_ends_with_its_candidates_or_with_a_certificate():
 def test_later_waves_try_the_better_half_of_the_chunk_numbers():
     fresh = search(wave=5, refine=False)
     assert [proposal.n_chunks for proposal in fresh.proposals()] == [1, 2, 3, 4, 1]
-    fresh.candidates = [candidate(excess, k=k) for k, excess in ((1, 9.0), (2, 3.0), (3, 8.0), (4, 2.0), (1, 5.0))]
+    fresh.add([candidate(excess, k=k) for k, excess in ((1, 9.0), (2, 3.0), (3, 8.0), (4, 2.0), (1, 5.0))])
     assert {proposal.n_chunks for proposal in fresh.proposals()} == {2, 4}
-    assert fresh.choices == [2, 4]
     fresh.proposals()
+    assert fresh.choices == [2, 4], "asking what comes next changes nothing"
+    fresh.add([candidate()])
     assert fresh.choices == [2, 4], "few enough"
+
+
+def test_chunk_numbers_that_miss_the_goal_are_left_behind_first():
+    fresh = search(wave=4, refine=False)
+    fresh.add([candidate(0.5, k=k, complete=False) for k in (1, 2)] + [candidate(5.0, k=k) for k in (3, 4)])
+    assert fresh.choices == [3, 4]
 
 
 def test_waves_of_fresh_and_of_refined_candidates_take_turns():

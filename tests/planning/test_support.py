@@ -15,6 +15,11 @@ def test_segments_overlap_by_half_and_keep_three_states():
     assert segments[0, :, ::2].tolist() == [[0, 4, 8], [4, 8, 12], [8, 12, 16]]
 
 
+def test_the_end_of_a_chunk_lies_in_a_segment():
+    chunk = torch.arange(16.0)[None, :, None]
+    assert segments_of(chunk)[0].tolist() == [[0, 4, 8], [4, 8, 12], [7, 11, 15]]
+
+
 def test_a_chunk_strays_as_far_as_its_strangest_segment():
     straight = torch.stack([torch.linspace(0, 1, 33), torch.zeros(33)], dim=1)[None]  # [1, 33, 2]
     support = Support(segments_of(straight)[0], ())

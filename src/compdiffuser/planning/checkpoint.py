@@ -125,7 +125,7 @@ def _from_hub(repository: str) -> Path:
     except ImportError:
         raise UserError(f"to load '{repository}' from the hub, install huggingface_hub") from None
     try:
-        return Path(snapshot_download(repository, allow_patterns=[WEIGHTS, CONFIG]))
+        return Path(snapshot_download(repository, allow_patterns=[WEIGHTS, SUPPORT, CONFIG]))
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"'{repository}' is no folder here and cannot be fetched from the hub: {reason}") from None

@@ -153,12 +153,13 @@ class Planner:
         If it fails, no search has changed.
         """
         cells = [Cell(p, search, proposal) for p, search in enumerate(searches) for proposal in search.proposals()]
-        made: list[tuple[Search, Candidate]] = []
+        made: list[list[Candidate]] = [[] for _ in searches]
         for refined in (False, True):
             for batch in self._batches([cell for cell in cells if (cell.proposal.parent is not None) == refined]):
-                made += zip((cell.search for cell in batch), self._denoised(batch, watch), strict=True)
-        for search, candidate in made:
-            search.candidates.append(candidate)
+                for cell, candidate in zip(batch, self._denoised(batch, watch), strict=True):
+                    made[cell.problem].append(candidate)
+        for search, candidates in zip(searches, made, strict=True):
+            search.add(candidates)
 
     def _checked(self, states: Any, what: str) -> Array:
         """States [P, D] as given, or a sentence about the first that cannot be planned."""

@@ -107,9 +107,14 @@ class Search:
             count = (fresh - 1) % self.wave + 1
             chosen = [parents[index % len(parents)] for index in range(count)]
             return [Proposal(made + index, len(parent), parent) for index, parent in enumerate(chosen)]
-        self.choices = self._promising()
         count = min(self.wave, self.most - fresh)
         return [Proposal(made + i, self.choices[(fresh + i) % len(self.choices)]) for i in range(count)]
+
+    def add(self, candidates: Sequence[Candidate]) -> None:
+        """A wave that has been made. Before the next fresh one, K's that do badly are left behind."""
+        self.candidates += candidates
+        if not self._refines_next():
+            self.choices = self._promising()
 
     def _fresh(self) -> int:
         return sum(not candidate.refined for candidate in self.candidates)
@@ -119,10 +124,11 @@ class Search:
 
     def _promising(self) -> list[int]:
         """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""
-        best = dict.fromkeys(self.choices, math.inf)
+        best = dict.fromkeys(self.choices, (True, math.inf))
         for candidate in self.candidates:
             k = len(candidate.chunks)
-            best[k] = min(best.get(k, math.inf), candidate.excess)
-        if len(self.choices) < 4 or any(math.isinf(best[k]) for k in self.choices):
+            if k in best:
+                best[k] = min(best[k], (not candidate.complete, candidate.excess))
+        if len(self.choices) < 4 or any(math.isinf(excess) for _, excess in best.values()):
             return self.choices
         return sorted(sorted(self.choices, key=lambda k: best[k])[: (len(self.choices) + 1) // 2])

@@ -44,14 +44,18 @@ class Support:
         return torch.cat([self._nearest(part).amax(dim=1) for part in own.split(rows)])
 
     def _nearest(self, own: Tensor) -> Tensor:
-        return torch.cdist(own.flatten(0, 1), self.segments).amin(dim=1).view(own.shape[:2])
+        # Not by matrix products: in half the digits, as a GPU may make them, they would be off by a step.
+        distances = torch.cdist(own.flatten(0, 1), self.segments, compute_mode="donot_use_mm_for_euclid_dist")
+        return distances.amin(dim=1).view(own.shape[:2])
 
 
 def segments_of(chunks: Tensor) -> Tensor:
-    """Segments of a chunk, half of each shared with the next: [M, H, D] -> [M, n, 3·D]."""
+    """Segments of a chunk, half of each shared with the next, the last at its end: [M, H, D] -> [M, n, 3·D]."""
     middle = SPAN // 2
-    pieces = chunks.unfold(1, SPAN + 1, middle)[..., [0, middle, SPAN]]  # [M, n, D, 3]
-    return pieces.transpose(2, 3).flatten(2)
+    pieces = chunks.unfold(1, SPAN + 1, middle)  # [M, n, D, SPAN + 1]
+    if (chunks.shape[1] - 1 - SPAN) % middle:
+        pieces = torch.cat([pieces, chunks[:, None, -SPAN - 1 :].transpose(2, 3)], dim=1)
+    return pieces[..., [0, middle, SPAN]].transpose(2, 3).flatten(2)
 
 
 def measure_support(windows: Windows, seed: int = 0, count: int = SEGMENTS) -> Support | None:

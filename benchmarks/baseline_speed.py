@@ -4,14 +4,15 @@
     python benchmarks/baseline_speed.py --out results/baseline_speed_cpu.json --hardware "two CPU cores"
 
 Batch 1024 and hidden layers 512 × 3, as in OGBench, on made-up episodes of a point in two dimensions: speed does not
-depend on what is learned. Compiling and capturing come before the clock starts.
+depend on what is learned. Compiling and capturing come before the clock starts. Each figure is written when it is
+measured, and takes the place of an earlier one of its name: a second call adds to the file.
 """
 
 from __future__ import annotations
 
-import resource
+import gc
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from compdiffuser.baselines.goals import Experience, Trajectories
 from compdiffuser.baselines.learner import GoalLearner
 from compdiffuser.baselines.policy import GoalPolicy
 from compdiffuser.baselines.training import train_config
-from compdiffuser.files import write_json
+from compdiffuser.files import read_json, write_json
 from compdiffuser.planning.checkpoint import choose_device
 from compdiffuser.training.loop import WARM_REPLAYS, Updater
 from compdiffuser.types import Episodes
@@ -35,12 +36,14 @@ class Benchmark:
     out: Path = Path("results/baseline_speed.json")
     hardware: str = "this machine"
     device: str = "auto"
-    methods: tuple[str, ...] = ("gcbc", "gcivl", "gciql", "qrl", "crl", "hiql", "rvs", "dt")
+    methods: tuple[str, ...] = ("gcivl", "gcbc", "gciql", "qrl", "crl", "hiql", "rvs", "dt")
     seeds: tuple[int, ...] = (1, 8)
     batch: int | None = None
     """Transitions per update and seed; by default the method's own."""
     hidden: tuple[int, ...] | None = None
-    """Widths of the hidden layers; by default the method's own."""
+    """Widths of the hidden layers, where a method has them; by default the method's own."""
+    threads: int = 2
+    """Threads on a CPU."""
     episodes: int = 70
     """Episodes side by side for which actions are timed."""
     seconds: float = 3.0
@@ -50,22 +53,24 @@ class Benchmark:
     precision: str = "tf32"
     """On a GPU: tf32, float32 or bf16."""
     compile: bool = True
-    """Compile the losses on a GPU."""
+    """Compile the losses on a GPU, about half a minute for each figure."""
 
 
 def main() -> None:
     options = tyro.cli(Benchmark)
     device = choose_device(options.device)
+    torch.set_num_threads(options.threads)
     experience = Experience(Trajectories.from_episodes(walks(), device=device))
-    figures: list[dict[str, Any]] = []
+    before = read_json(options.out)["benchmarks"] if options.out.exists() else []
+    figures: dict[str, dict[str, Any]] = {entry["name"]: entry for entry in before}
 
     def note(name: str, value: float, unit: str, **more: Any) -> None:
-        figures.append(
-            {"name": name, "value": round(value, 4), "unit": unit, "hardware": options.hardware,
-             "group": "baselines", **more}
-        )  # fmt: skip
-        print(figures[-1], flush=True)
-        write_json(options.out, {"command": "python benchmarks/baseline_speed.py", "benchmarks": figures})
+        told = {"name": name, "value": round(value, 4), "unit": unit, "hardware": options.hardware}
+        figures[name] = {**told, "group": "baselines", **more}
+        print(figures[name], flush=True)
+        write_json(
+            options.out, {"command": "python benchmarks/baseline_speed.py", "benchmarks": list(figures.values())}
+        )
 
     for method in options.methods:
         for seeds in options.seeds:
@@ -73,21 +78,21 @@ def main() -> None:
             told = f"{method}, {seeds} seed{'s' if seeds > 1 else ''} at once"
             aimed = method == "gcivl" and seeds == 1 and device.type == "cuda"
             target = {"target": 2000, "bound": "at least"} if aimed else {}
-            note(told, speed, "updates/s", preparation=round(preparation, 1), **target)
-            note(f"{told}, peak memory", memory / 2**30, "GiB")
+            compiled = options.compile and device.type == "cuda"
+            note(told, speed, "updates/s", preparation=round(preparation, 1), compiled=compiled, **target)
+            if memory is not None:
+                note(f"{told}, peak memory", memory / 2**30, "GiB")
         note(f"{method}, acting in {options.episodes} episodes at once", acting(method, device, options), "steps/s")
 
 
 def measure(
     method: str, seeds: int, experience: Experience, device: torch.device, options: Benchmark
-) -> tuple[float, float, float]:
-    """Updates per second, bytes at the peak, and seconds of preparation."""
+) -> tuple[float, int | None, float]:
+    """Updates per second, bytes at the peak (of a GPU), and seconds of preparation."""
     on_gpu = device.type == "cuda"
-    chosen = METHODS[method]
-    given = {"batch": options.batch, "hidden": options.hidden}
-    config = chosen.config(**{name: value for name, value in given.items() if value})
+    config = config_of(method, options)
     width = experience.data.observations.shape[1]
-    agent: Any = chosen.agent(config, Sizes(width, experience.data.actions.shape[1], width), range(seeds))
+    agent: Any = METHODS[method].agent(config, Sizes(width, experience.data.actions.shape[1], width), range(seeds))
     agent.to(device)
     replay = options.replay if on_gpu else 1
     training = train_config(config, 1_000_000, updates_per_replay=replay, precision=options.precision)
@@ -95,6 +100,7 @@ def measure(
     learner = GoalLearner(agent, experience, replay, compiled=fast)
     began = time.perf_counter()
     if on_gpu:
+        gc.collect()  # of the last method's networks and graph
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     updater = Updater(learner, training, device)
@@ -116,7 +122,7 @@ def measure(
         if on_gpu:
             torch.cuda.synchronize()
     seconds = time.perf_counter() - begun
-    peak = torch.cuda.max_memory_allocated() if on_gpu else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = torch.cuda.max_memory_allocated() if on_gpu else None
     losses = updater.mean_loss(done)
     if not np.isfinite(losses).all():
         raise RuntimeError(f"{method} diverged: {losses}")
@@ -124,10 +130,17 @@ def measure(
     return done / seconds, peak, begun - began
 
 
+def config_of(method: str, options: Benchmark) -> Any:
+    """The method's config, with those of the options that it has."""
+    kind = METHODS[method].config
+    given = {"batch": options.batch, "hidden": options.hidden}
+    known = {field.name for field in fields(kind)}
+    return kind(**{name: value for name, value in given.items() if value and name in known})
+
+
 def acting(method: str, device: torch.device, options: Benchmark) -> float:
     """Steps of all episodes per second of the clock, from observations on the host to actions on the host."""
-    config = METHODS[method].config(**({"hidden": options.hidden} if options.hidden else {}))
-    agent: Any = METHODS[method].agent(config, Sizes(2, 2, 2), [0])
+    agent: Any = METHODS[method].agent(config_of(method, options), Sizes(2, 2, 2), [0])
     policy = GoalPolicy(agent.to(device).eval(), 2, (0, 1), device)
     observations, active = np.zeros((options.episodes, 2), np.float32), np.ones(options.episodes, bool)
     policy.reset(observations, observations)

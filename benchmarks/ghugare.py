@@ -4,10 +4,10 @@
     python benchmarks/ghugare.py --only robotics-pointmaze-umaze-v0-rvs             # one cell
     python benchmarks/ghugare.py --only umaze --updates 50 --batch 16 --episodes 1 --seeds 1 --results out    # a trial
 
-A cell is `compdiffuser train`, with all its seeds at once, and `compdiffuser eval`; several run side by side. GSC takes
-the planners that ship with the project, so it only evaluates. Each cell writes results/CELL.json, with its training
-time and speed, as soon as it is done. Started again, the script passes over the cells that are, and goes on with
-training where it was cut off. `--dry` prints the commands.
+A cell is `compdiffuser train`, with all its seeds at once, and `compdiffuser eval`. One or two cells train at a time,
+and evaluations, which need the processor, run beside them. GSC takes the planners that ship with the project: it only
+evaluates. Each cell writes results/CELL.json, with its training time and speed, as soon as it is done. Started again,
+the script passes over the cells that are, and goes on with training where it was cut off. `--dry` prints the commands.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 
 import tyro
 
+from compdiffuser.baselines.training import whole_replays
 from compdiffuser.files import read_json, write_json
 
 DATASETS = tuple(f"robotics-pointmaze-{size}-v0" for size in ("umaze", "medium", "large"))
@@ -46,12 +47,12 @@ class Cell:
         return self.method != "gsc"
 
 
-# The longest come first, and GSC first of all: it needs no data.
+# GSC comes first, since it needs no data. Then methods take turns: one that is long to train beside one that is long to
+# evaluate.
 CELLS = (
     *(Cell(dataset, "gsc") for dataset in reversed(DATASETS)),
-    *(Cell(dataset, "dd") for dataset in DATASETS),
-    *(Cell(dataset, method, augment) for method in ("dt", "rvs") for dataset in DATASETS
-      for augment in ("none", "sa", "ga")),
+    *(Cell(dataset, method, augment) for augment in ("none", "sa", "ga") for dataset in DATASETS
+      for method in ("dd", "dt", "rvs") if method != "dd" or augment == "none"),
 )  # fmt: skip
 
 
@@ -60,7 +61,9 @@ class Benchmark:
     only: tuple[str, ...] = ()
     """Only cells with one of these names, or whose name contains one of these words."""
     jobs: int = 6
-    """Cells side by side: while one is evaluated on the processor, others train."""
+    """Evaluations side by side; they share the cores."""
+    trainers: int = 2
+    """Trainings side by side, beside the evaluations; more than two only slow each other down."""
     updates: int | None = None
     """Updates of every agent; by default 60,000 of RvS, 20,000 of DT and 5,000 of DD."""
     batch: int | None = None
@@ -71,6 +74,7 @@ class Benchmark:
     """Episodes per task and seed; by default the benchmark's own number."""
     device: str = "auto"
     compile: bool = True
+    """Compile DD for training on a GPU. Nothing else is worth the time that compiling takes."""
     runs: Path = Path("runs/ghugare")
     results: Path = Path("results")
     dry: bool = False
@@ -85,9 +89,16 @@ def main() -> None:
         return
     began = time.perf_counter()
     needed = [cell.dataset for cell in chosen if cell.trains and not finished(cell, options)]
-    with ThreadPoolExecutor(1) as maker, ThreadPoolExecutor(options.jobs) as pool:
+    with (
+        ThreadPoolExecutor(1) as maker,
+        ThreadPoolExecutor(options.trainers) as trainers,
+        ThreadPoolExecutor(options.jobs) as evaluators,
+    ):
         making = {name: maker.submit(compdiffuser, ["data", "make", name]) for name in DATASETS if name in needed}
-        done = list(pool.map(lambda cell: run(cell, making.get(cell.dataset), options), chosen))
+        training = {
+            cell: trainers.submit(train, cell, making.get(cell.dataset), options) for cell in chosen if cell.trains
+        }
+        done = list(evaluators.map(lambda cell: run(cell, training.get(cell), options), chosen))
     print(f"{sum(done)} of {len(done)} cells done in {time.perf_counter() - began:.0f} s", flush=True)
     sys.exit(0 if all(done) else 1)
 
@@ -105,17 +116,18 @@ def choose(words: tuple[str, ...]) -> list[Cell]:
 def commands(cell: Cell, options: Benchmark) -> list[list[str]]:
     """What `compdiffuser` is asked to do for a cell: train, where it has to, and evaluate."""
     out = str(options.runs / cell.name)
-    common = ["--device", options.device, *([] if options.compile else ["--no-compile"])]
+    common = ["--device", options.device]
     asked: list[list[str]] = []
     if cell.trains:
-        train = ["train", cell.dataset, "--method", cell.method, "--out", out, *common]
+        training = ["train", cell.dataset, "--method", cell.method, "--out", out, *common]
         updates = updates_of(cell, options)
-        train += ["--steps", str(updates), "--checkpoint-every", str(max(updates // 4, 1))]
+        training += ["--steps", str(updates), "--checkpoint-every", str(max(updates // 4, 1))]
         if batch := options.batch or BATCH.get(cell.method):
-            train += ["--batch", str(batch)]
+            training += ["--batch", str(batch)]
         if cell.method != "dd":
-            train += ["--seeds-at-once", str(options.seeds), "--augment", cell.augment]
-        asked.append(train)
+            training += ["--seeds-at-once", str(options.seeds), "--augment", cell.augment]
+        compiled = options.compile and cell.method == "dd"
+        asked.append(training if compiled else [*training, "--no-compile"])
     how = {
         # One plan per episode: with new plans, a point that is led astray still roams a small maze and finds its goal.
         # One chunk has no overlaps to choose by, so DD's first candidate is its plan.
@@ -123,13 +135,14 @@ def commands(cell: Cell, options: Benchmark) -> list[list[str]]:
         "gsc": [cell.dataset, "--sampler", "gsc", "--no-replan"],
     }
     evaluate = ["eval", *how.get(cell.method, [out, "--method", cell.method]), "--seeds", str(options.seeds)]
-    evaluate += ["--workers", str(max((os.cpu_count() or 1) // options.jobs, 1)), *common]
+    evaluate += ["--workers", str(max((os.cpu_count() or 1) // options.jobs, 1)), "--no-compile", *common]
     evaluate += ["--out", str(result_of(cell, options))]
     return [*asked, evaluate + (["--episodes", str(options.episodes)] if options.episodes else [])]
 
 
 def updates_of(cell: Cell, options: Benchmark) -> int:
-    return options.updates or UPDATES[cell.method]
+    updates = options.updates or UPDATES[cell.method]
+    return updates if cell.method == "dd" else whole_replays(updates)[0]
 
 
 def result_of(cell: Cell, options: Benchmark) -> Path:
@@ -144,25 +157,32 @@ def finished(cell: Cell, options: Benchmark) -> bool:
         return False
     result = read_json(path)
     enough = len(result["seeds"]) == options.seeds and options.episodes in (None, result["episodes_per_task"])
-    return enough and (not cell.trains or result["training"]["steps"] == updates_of(cell, options))
+    return enough and (not cell.trains or result.get("training", {}).get("steps") == updates_of(cell, options))
 
 
-def run(cell: Cell, data: Future[str] | None, options: Benchmark) -> bool:
-    """One cell from its data to its result; what went wrong is told, and other cells go on."""
+def train(cell: Cell, data: Future[str] | None, options: Benchmark) -> dict[str, float]:
+    """Train a cell when its data is there, unless that was done before; the seconds it took."""
+    if finished(cell, options) or already_trained(options.runs / cell.name, updates_of(cell, options)):
+        return {}
+    if data is not None:
+        data.result()
+    began = time.perf_counter()
+    compdiffuser(commands(cell, options)[0])
+    return {"train": round(time.perf_counter() - began, 1)}
+
+
+def run(cell: Cell, training: Future[dict[str, float]] | None, options: Benchmark) -> bool:
+    """Evaluate a cell when it is trained, and write its result; what went wrong is told, and other cells go on."""
     if finished(cell, options):
         print(f"{cell.name}: done before", flush=True)
         return True
     folder = options.runs / cell.name
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        if data is not None:
-            data.result()
+        seconds = training.result() if training is not None else {}
         began = time.perf_counter()
-        seconds: dict[str, float] = {}
-        for asked in commands(cell, options):
-            if asked[0] == "eval" or not already_trained(folder, updates_of(cell, options)):
-                compdiffuser(asked)
-                seconds[asked[0]] = round(time.perf_counter() - began - sum(seconds.values()), 1)
+        compdiffuser(commands(cell, options)[-1])
+        seconds["eval"] = round(time.perf_counter() - began, 1)
     except subprocess.CalledProcessError as error:
         (folder / "error.txt").write_text(error.stderr)
         print(f"{cell.name}: {' '.join(error.stderr.strip().splitlines()[-1:])}", flush=True)

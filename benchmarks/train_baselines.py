@@ -1,23 +1,26 @@
 """Every figure of the baselines' table: each method on each PointMaze dataset, several seeds at once, on one GPU.
 
-    python benchmarks/train_baselines.py                                  # all 18 cells
+    python benchmarks/train_baselines.py                                                  # all 18 cells
+    python benchmarks/train_baselines.py --datasets pointmaze-medium-stitch-v0            # six of them
     python benchmarks/train_baselines.py --methods qrl --datasets pointmaze-giant-stitch-v0 --updates 1000000
     python benchmarks/train_baselines.py --updates 200 --episodes 1 --curve-episodes 1 --results out      # a trial
 
 A cell is one process: it trains, evaluates the agents kept on the way (the success curve), and runs `compdiffuser eval`
-on the last ones. Results go to results/DATASET-METHOD.json, times and curves to results/training_baselines.json;
-`compdiffuser report` makes the tables. Cells that are cut off continue when they are started again.
+on the last ones. Results go to results/DATASET-METHOD.json, times and curves to results/training_baselines.json, each
+as soon as its cell is done; `compdiffuser report` makes the tables. Cells that are cut off continue when they are
+started again, with the curve's points that were measured.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,7 @@ import tyro
 
 from compdiffuser.baselines.checkpoint import BaselineCheckpoint, load
 from compdiffuser.baselines.presets import config_for
-from compdiffuser.baselines.training import train_baseline, train_config
+from compdiffuser.baselines.training import train_baseline, train_config, whole_replays
 from compdiffuser.data import storage
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.rollout import evaluate
@@ -35,7 +38,7 @@ from compdiffuser.files import read_json, write_json
 from compdiffuser.planning.checkpoint import choose_device
 from compdiffuser.presets import preset
 
-METHODS = ("gcbc", "gcivl", "gciql", "qrl", "crl", "hiql")
+METHODS = ("gcbc", "gcivl", "gciql", "crl", "hiql", "qrl")  # the cheapest come first
 DATASETS = tuple(f"pointmaze-{size}-stitch-v0" for size in ("medium", "large", "giant"))
 
 
@@ -43,11 +46,11 @@ DATASETS = tuple(f"pointmaze-{size}-stitch-v0" for size in ("medium", "large", "
 class Benchmark:
     methods: tuple[str, ...] = METHODS
     datasets: tuple[str, ...] = DATASETS
-    updates: int = 200_000
-    """Updates of every agent."""
+    updates: int = 60_000
+    """Updates of every agent, rounded up to whole replays."""
     seconds: float | None = None
     """Most seconds of training per cell."""
-    seeds: int = 4
+    seeds: int = 3
     """Agents trained side by side in each cell."""
     snapshots: int = 5
     """Points of the success curve, the last one included."""
@@ -62,7 +65,8 @@ class Benchmark:
     """Widths of the hidden layers, for a trial."""
     precision: str = "tf32"
     """tf32, float32 or bf16."""
-    compile: bool = True
+    compile: bool | None = None
+    """Compile the losses on a GPU; by default where one cell runs at a time: compilers slow each other down."""
     device: str = "auto"
     runs: Path = Path("runs/baselines")
     results: Path = Path("results")
@@ -77,17 +81,34 @@ def main() -> None:
         run_cell(options.methods[0], options.datasets[0], options)
         return
     for name in options.datasets:
-        subprocess.run([sys.executable, "-m", "compdiffuser", "data", "make", name], check=True, capture_output=True)
+        compdiffuser("data", "make", name)
+    sys.exit(0 if run_all(options) else 1)
+
+
+def run_all(options: Benchmark) -> bool:
+    """All cells, several side by side; whether all went well."""
     path = options.results / "training_baselines.json"
-    cells = [(method, dataset) for dataset in options.datasets for method in options.methods]
+    failed = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        for (method, dataset), code in zip(cells, pool.map(start_cell, cells), strict=True):
-            if code == 0:
-                figures = read_json(path)["baselines"] if path.exists() else {}
-                figures[f"{dataset}/{method}"] = read_json(folder(method, dataset, options) / "cell.json")
-                write_json(path, {"command": "python benchmarks/train_baselines.py", "baselines": figures})
-            else:
+        cells = [(method, dataset) for dataset in options.datasets for method in options.methods]
+        running = {pool.submit(start_cell, cell): cell for cell in cells}
+        for ended in as_completed(running):
+            method, dataset = running[ended]
+            if code := ended.result():
                 print(f"{dataset}/{method} failed with exit code {code}", flush=True)
+                failed += 1
+                continue
+            figures = read_json(path)["baselines"] if path.exists() else {}
+            figures[f"{dataset}/{method}"] = read_json(folder(method, dataset, options) / "cell.json")
+            write_json(path, {"command": "python benchmarks/train_baselines.py", "baselines": figures})
+    return not failed
+
+
+def compdiffuser(*arguments: str) -> None:
+    """Run a command in a process of its own; where it fails, say why and leave."""
+    ended = subprocess.run([sys.executable, "-m", "compdiffuser", *arguments], capture_output=True, text=True)
+    if ended.returncode:
+        sys.exit(f"compdiffuser {' '.join(arguments)} failed:\n{ended.stderr.strip()}")
 
 
 def start_cell(cell: tuple[str, str]) -> int:
@@ -101,24 +122,42 @@ def folder(method: str, dataset: str, options: Benchmark) -> Path:
     return options.runs / f"{dataset}-{method}"
 
 
+def asked(options: Benchmark) -> dict[str, Any]:
+    """What makes a cell another one than that of an earlier call."""
+    names = ("updates", "seconds", "seeds", "snapshots", "curve_episodes", "episodes", "batch", "hidden", "precision")
+    values = asdict(options)
+    return {name: list(values[name]) if isinstance(values[name], tuple) else values[name] for name in names}
+
+
+def done(out: Path, options: Benchmark) -> bool:
+    path = out / "cell.json"
+    return path.exists() and read_json(path).get("asked") == asked(options)
+
+
+def snapshots(options: Benchmark) -> range:
+    """The updates after which agents are kept: whole replays, so that a checkpoint falls on each."""
+    updates, replay = whole_replays(options.updates)
+    every = math.ceil(updates / options.snapshots / replay) * replay
+    return range(every, updates, every)
+
+
 def run_cell(method: str, dataset: str, options: Benchmark) -> None:
     torch.set_num_threads(1)
     out, device = folder(method, dataset, options), choose_device(options.device)
-    if (out / "cell.json").exists() and read_json(out / "cell.json")["steps"] == options.updates:
+    if done(out, options):
         print(f"{dataset}/{method}: done before", flush=True)
         return
     given = {"batch": options.batch, "hidden": options.hidden}
     config = config_for(method, preset(dataset), {name: value for name, value in given.items() if value})
-    every = max(options.updates // options.snapshots, 1)
+    points = snapshots(options)
     training = train_config(
         config, options.updates, time_limit=options.seconds, precision=options.precision,
-        checkpoint_every=every, log_every=max(every // 20, 1),
+        checkpoint_every=points.step, log_every=max(points.step // 20, 1),
     )  # fmt: skip
-    points = tuple(range(every, options.updates, every))
     trained = train_baseline(
         method, storage.load(dataset), preset(dataset), out, config=config, training=training, seeds=options.seeds,
         device=device, manifest=storage.manifest_of(storage.file_of(dataset)), progress=False, snapshots=points,
-        compiled=None if options.compile else False,
+        compiled=device.type == "cuda" and (options.jobs == 1 if options.compile is None else options.compile),
     )  # fmt: skip
     outcome = trained.record["outcome"]
     print(f"{dataset}/{method}: {outcome['steps']} updates in {outcome['seconds']:.0f} s", flush=True)
@@ -128,7 +167,7 @@ def run_cell(method: str, dataset: str, options: Benchmark) -> None:
     with EnvironmentPool(preset(dataset), workers) as pool:
         for updates in points:
             if (younger := out / f"after-{updates}").is_dir():
-                curve.append({"updates": updates, **point(load(younger, method), pool, options.curve_episodes, device)})
+                curve.append({"updates": updates, **point(younger, method, pool, options.curve_episodes, device)})
     result = final(out, method, dataset, workers, options)
     curve.append({"updates": outcome["steps"], "success": result["success"], "by_seed": result["success_by_seed"]})
     print(f"{dataset}/{method}: {[c['success'] for c in curve]}", flush=True)
@@ -136,6 +175,7 @@ def run_cell(method: str, dataset: str, options: Benchmark) -> None:
         out / "cell.json",
         {
             **outcome,
+            "asked": asked(options),
             "seeds": options.seeds,
             "updates_per_second": round(outcome["steps"] / outcome["seconds"], 1),
             "parameters": trained.record["parameters"],
@@ -153,8 +193,17 @@ def run_cell(method: str, dataset: str, options: Benchmark) -> None:
             shutil.rmtree(younger)
 
 
-def point(checkpoint: BaselineCheckpoint, pool: EnvironmentPool, episodes: int, device: torch.device) -> dict[str, Any]:
-    """Success of all seeds, over a few episodes."""
+def point(younger: Path, method: str, pool: EnvironmentPool, episodes: int, device: torch.device) -> dict[str, Any]:
+    """Success of all seeds, over a few episodes; kept beside the agents, for a cell that is cut off."""
+    path = younger / f"success-{episodes}.json"
+    if not path.exists():
+        write_json(path, measured(load(younger, method), pool, episodes, device))
+    return read_json(path)
+
+
+def measured(
+    checkpoint: BaselineCheckpoint, pool: EnvironmentPool, episodes: int, device: torch.device
+) -> dict[str, Any]:
     by_seed = []
     for seed in range(len(checkpoint.seeds)):
         ended = evaluate(
@@ -165,16 +214,16 @@ def point(checkpoint: BaselineCheckpoint, pool: EnvironmentPool, episodes: int, 
 
 
 def final(out: Path, method: str, dataset: str, workers: int, options: Benchmark) -> dict[str, Any]:
-    """The last agents through the command that anyone would use."""
-    target = options.results / f"{dataset}-{method}.json"
-    command = [
-        sys.executable, "-m", "compdiffuser", "eval", str(out), "--method", method, "--seeds", str(options.seeds),
-        "--workers", str(workers), "--device", options.device, "--out", str(target),
-    ]  # fmt: skip
-    if options.episodes:
-        command += ["--episodes", str(options.episodes)]
-    subprocess.run(command, check=True, capture_output=True)
-    return read_json(target)
+    """The last agents through the command that anyone would use; half an evaluation stays in the run's folder."""
+    path = out / "result.json"
+    compdiffuser(
+        "eval", str(out), "--method", method, "--seeds", str(options.seeds), "--workers", str(workers),
+        "--device", options.device, "--no-compile", "--out", str(path),
+        *(["--episodes", str(options.episodes)] if options.episodes else []),
+    )  # fmt: skip
+    result: dict[str, Any] = read_json(path)
+    write_json(options.results / f"{dataset}-{method}.json", result)
+    return result
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
     python benchmarks/training_curve.py --run runs/curve-run/pointmaze-giant-stitch-v0-compdiffuser
 
 Evaluates the planner in `--run`, those kept on its way, and the shipped one, and writes results/training_curve.json.
+A point that fails is told of and left out; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -46,10 +47,17 @@ def main() -> None:
     planners = [*options.run.glob("after-*"), options.run, options.shipped]
     points: list[dict[str, Any]] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        for done in as_completed([pool.submit(point, folder, options) for folder in planners]):
-            points.append(done.result())
+        running = {pool.submit(point, folder, options): folder for folder in planners}
+        for done in as_completed(running):
+            try:
+                points.append(done.result())
+            except Exception as error:  # whatever it was, the other points are worth having
+                told = error.stderr if isinstance(error, subprocess.CalledProcessError) else error
+                print(f"{running[done]} failed: {told}", file=sys.stderr, flush=True)
+                continue
             points.sort(key=lambda entry: float(entry["seconds"]))
             write_json(options.out, {"curve": points, **provenance()})
+    sys.exit(0 if len(points) == len(planners) else 1)
 
 
 def point(folder: Path, options: Benchmark) -> dict[str, Any]:

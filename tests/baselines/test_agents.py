@@ -17,8 +17,12 @@ from compdiffuser.types import Episodes, UserError
 
 SIX = ("gcbc", "gcivl", "gciql", "qrl", "crl", "hiql")
 SIZES = Sizes(observation=3, action=2, goal=3)
-SMALL = {"hidden": (16, 16), "batch": 12}
-LATENT = {"qrl": {"latent": 16}, "crl": {"latent": 16}}
+PLAIN = {"hidden": (16, 16), "batch": 12}
+SMALL = dict.fromkeys(("gcbc", "gcivl", "gciql", "hiql", "rvs"), PLAIN) | {
+    "qrl": PLAIN | {"latent": 16},
+    "crl": PLAIN | {"latent": 16},
+    "dt": {"width": 16, "blocks": 2, "heads": 2, "batch": 12, "warmup": 4},
+}
 
 
 def walks(count: int = 6, length: int = 30) -> Experience:
@@ -33,7 +37,7 @@ def walks(count: int = 6, length: int = 30) -> Experience:
 
 def agent_of(name: str, seeds, **changes):
     chosen = METHODS[name]
-    return chosen.agent(chosen.config(**SMALL, **LATENT.get(name, {}), **changes), SIZES, seeds)
+    return chosen.agent(chosen.config(**SMALL[name], **changes), SIZES, seeds)
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -206,3 +210,43 @@ def test_the_nearest_method_is_proposed():
         method("gcvil")
     with pytest.raises(UserError, match="unknown method 'xyzzy'; known methods: dd, gcbc, gcivl"):
         method("xyzzy", also=["dd"])
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"discount": 1.0}, r"a discount lies between 0 and 1, not at 1\.0"),
+        ({"discount": 0.0}, r"a discount lies between 0 and 1, not at 0\.0"),
+        ({"batch": 0}, "a batch is a whole number of at least 1, not 0"),
+        ({"batch": 2.5}, r"a batch is a whole number of at least 1, not 2\.5"),
+        ({"hidden": ()}, r"one or more whole numbers of at least 1, not \[\]"),
+        ({"hidden": (16, 0)}, r"one or more whole numbers of at least 1, not \[16, 0\]"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(name, changes, sentence):
+    if name == "dt" and "hidden" in changes:
+        pytest.skip("a transformer has no such layers")
+    with pytest.raises(UserError, match=sentence):
+        METHODS[name].config(**changes)
+
+
+@pytest.mark.parametrize(("latent", "component"), [(20, 8), (16, 0), (0, 8)])
+def test_latents_are_whole_components(latent, component):
+    with pytest.raises(UserError, match=f"a latent of {latent} numbers .* components of {component}"):
+        QRLConfig(latent=latent, component=component)
+
+
+def test_imitation_draws_goals_once():
+    """GCBC and RvS learn from a state, its action and one later state of the same episode."""
+    experience = walks()
+    calls = []
+
+    def counted(*arguments):
+        calls.append(1)
+        return experience.sample_goals(*arguments)
+
+    batch = agent_of("gcbc", [0, 1]).draw(Experience(experience.data, counted), generator())
+    assert batch._fields == ("observations", "actions", "goals")
+    assert len(calls) == 1
+    assert [tuple(field.shape) for field in batch] == [(2, 12, 3), (2, 12, 2), (2, 12, 3)]

@@ -102,6 +102,20 @@ def test_a_run_continues_and_ends_as_if_it_had_not_stopped(medium_file, tmp_path
         Train(str(medium_file), **small(steps=60, out=tmp_path / "parts", method="gcbc")).run()
 
 
+@pytest.mark.parametrize(
+    ("asked", "steps", "replay"), [(1, 1, 1), (49, 49, 1), (50, 50, 50), (51, 100, 50), (60_000, 60_000, 50)]
+)
+def test_updates_are_whole_replays(asked, steps, replay):
+    training = train_config(config_for("gcbc", preset(MEDIUM)), asked)
+    assert (training.steps, training.updates_per_replay, training.clip) == (steps, replay, None)
+
+
+def test_a_run_continues_with_any_number_of_updates(medium_file, tmp_path):
+    for asked, trained in ((60, 100), (130, 150)):
+        Train(str(medium_file), **small(steps=asked, out=tmp_path)).run()
+        assert load(tmp_path).record["updates"] == trained
+
+
 def test_younger_agents_are_kept(medium, tmp_path):
     config = config_for("gcbc", preset(MEDIUM), {"hidden": (8,), "batch": 16})
     training = train_config(config, 40, checkpoint_every=10)
@@ -160,6 +174,12 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
         (["train", MEDIUM, "--seeds-at-once", "3"], "--seeds-at-once belongs to baselines, not to compdiffuser"),
         (["train", MEDIUM, "--method", "qrl", "--set", "beta=1"], "qrl has no setting 'beta'; it has learning_rate"),
         (["train", MEDIUM, "--method", "qrl", "--set", "alpha=x"], "setting 'alpha' of qrl cannot be 'x'"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "batch=2.5"], "setting 'batch' of qrl cannot be '2.5'"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "latent=20"], "a latent of 20 numbers cannot be divided"),
+        (
+            ["train", MEDIUM, "--method", "gcbc", "--set", "hidden=[]"],
+            "one or more whole numbers of at least 1, not []",
+        ),
     ],
 )
 def test_wrong_input_is_one_sentence(folder, capsys, arguments, sentence):

@@ -80,6 +80,18 @@ def test_a_finished_run_started_again_is_what_it_was(tmp_path):
     assert again.seconds >= first.seconds
 
 
+def test_a_run_begun_on_a_gpu_continues_on_a_cpu(tmp_path):
+    """The optimizer of a GPU run is fused and capturable, which that of a CPU cannot be."""
+    for out in (tmp_path / "plain", tmp_path / "fused"):
+        train(out, steps=10)
+    saved = torch.load(tmp_path / "fused" / "resume.pt", weights_only=True)
+    for group in saved["optimizer"]["param_groups"]:
+        group.update(capturable=True, fused=True)
+    torch.save(saved, tmp_path / "fused" / "resume.pt")
+    (_, plain), (_, fused) = (train(tmp_path / name, steps=20) for name in ("plain", "fused"))
+    assert same(plain, fused)
+
+
 def test_a_line_cut_off_by_the_kill_is_dropped(tmp_path):
     train(tmp_path, steps=20)
     with open(tmp_path / "log.csv", "a") as file:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.agent import Sizes
 from compdiffuser.baselines.crl import CRL, CRLConfig
 from compdiffuser.baselines.decision_transformer import DecisionTransformer, DTConfig
 from compdiffuser.baselines.gcbc import GCBC, GCBCConfig
@@ -20,12 +20,14 @@ from compdiffuser.baselines.qrl import QRL, QRLConfig
 from compdiffuser.baselines.rvs import RvS, RvSConfig
 from compdiffuser.types import UserError
 
+__all__ = ["METHODS", "Method", "Sizes", "method"]
+
 
 class Method(NamedTuple):
     """A baseline by its two classes."""
 
-    agent: Callable[[Any, Sizes, Sequence[int]], Agent]
-    """(config, sizes, seeds) → networks of all seeds."""
+    agent: type[Any]
+    """An `Agent`: (config, sizes, seeds) → networks of all seeds."""
     config: type[Any]
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from compdiffuser.baselines.goals import Experience
+from compdiffuser.types import UserError
 
 
 class Sizes(NamedTuple):
@@ -48,3 +49,18 @@ class Agent(Protocol):
 
     def act(self, observations: Tensor, goals: Tensor) -> Tensor:
         """Actions [S, E, act] for observations [S, E, obs] and goals [S, E, goal]."""
+
+
+def check_settings(config: Any) -> None:
+    """Refuse a method's config that nothing can be learned with; one without `hidden` has no such layers."""
+    hidden = getattr(config, "hidden", (1,))
+    if not 0 < config.discount < 1:
+        raise UserError(f"a discount lies between 0 and 1, not at {config.discount}")
+    if not _whole(config.batch):
+        raise UserError(f"a batch is a whole number of at least 1, not {config.batch}")
+    if not hidden or not all(map(_whole, hidden)):
+        raise UserError(f"hidden layers are one or more whole numbers of at least 1, not {list(hidden)}")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and value >= 1

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.agent import Sizes, check_settings
 from compdiffuser.baselines.goals import ACTOR_GOALS, Batch, Experience, GoalMix
 from compdiffuser.baselines.losses import climb_and_clone
 from compdiffuser.baselines.networks import Actor, Bilinear, randomness
@@ -45,6 +45,9 @@ class CRLConfig:
     """Where the critic's goals come from."""
     actor_goals: GoalMix = ACTOR_GOALS
     """Where the actor's goals come from."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 class CRL(nn.Module):

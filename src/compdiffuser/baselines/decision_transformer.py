@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.agent import Sizes, check_settings
 from compdiffuser.baselines.goals import LATER, Experience, GoalMix, Trajectories
 from compdiffuser.baselines.networks import Linear, randomness
 from compdiffuser.types import UserError
@@ -54,9 +54,10 @@ class DTConfig:
     """Where goals come from."""
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.context < 1:
             raise UserError(f"a context holds at least 1 state, not {self.context}")
-        if self.width % self.heads:
+        if self.heads < 1 or self.width % self.heads:
             raise UserError(f"a width of {self.width} cannot be divided among {self.heads} heads")
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout is a share from 0 to below 1, not {self.dropout}")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes
-from compdiffuser.baselines.goals import LATER, Batch, Experience, GoalMix
+from compdiffuser.baselines.agent import Sizes, check_settings
+from compdiffuser.baselines.goals import LATER, Experience, GoalMix, Imitation
 from compdiffuser.baselines.networks import Actor, log_probability, randomness
 
 
@@ -32,6 +32,9 @@ class GCBCConfig:
     actor_goals: GoalMix = LATER
     """Where goals come from."""
 
+    def __post_init__(self) -> None:
+        check_settings(self)
+
 
 class GCBC(nn.Module):
     parts = ("actor",)
@@ -42,16 +45,16 @@ class GCBC(nn.Module):
         self.config, self.seeds = config, len(seeds)
         self.actor = Actor(randomness(seeds), sizes.observation + sizes.goal, config.hidden, sizes.action)
 
-    def draw(self, experience: Experience, generator: torch.Generator) -> Batch:
+    def draw(self, experience: Experience, generator: torch.Generator) -> Imitation:
         c = self.config
-        return experience.batch((self.seeds, c.batch), c.actor_goals, c.actor_goals, c.discount, generator)
+        return experience.imitation((self.seeds, c.batch), c.actor_goals, c.discount, generator)
 
-    def loss(self, batch: Batch) -> Tensor:
+    def loss(self, batch: Imitation) -> Tensor:
         return torch.stack([self.actor_loss(batch)], -1)
 
-    def actor_loss(self, batch: Batch) -> Tensor:
+    def actor_loss(self, batch: Imitation) -> Tensor:
         """L(π) = −E log π(a | s, g)."""
-        mean = self.actor(batch.observations, batch.actor_goals)
+        mean = self.actor(batch.observations, batch.goals)
         return -log_probability(mean, batch.actions).mean(-1)
 
     def after_update(self) -> None:

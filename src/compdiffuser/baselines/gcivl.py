@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.agent import Sizes, check_settings
 from compdiffuser.baselines.goals import ACTOR_GOALS, VALUE_GOALS, Batch, Experience, GoalMix
 from compdiffuser.baselines.losses import advantage_weights, expectile_loss, weighted_cloning
 from compdiffuser.baselines.networks import Actor, Value, follow, randomness
@@ -41,6 +41,9 @@ class GCIVLConfig:
     """Where the value's goals come from."""
     actor_goals: GoalMix = ACTOR_GOALS
     """Where the actor's goals come from."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 class GCIVL(nn.Module):

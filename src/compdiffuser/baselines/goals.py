@@ -155,6 +155,17 @@ class Batch(NamedTuple):
     """[S, B, goal]"""
 
 
+class Imitation(NamedTuple):
+    """What was done, and a goal for which it was right."""
+
+    observations: Tensor
+    """[S, B, obs]"""
+    actions: Tensor
+    """[S, B, act]"""
+    goals: Tensor
+    """[S, B, goal]"""
+
+
 class SubgoalBatch(NamedTuple):
     """What hierarchical methods learn from; letters as in `Batch`."""
 
@@ -179,6 +190,13 @@ class Experience:
 
     data: Trajectories
     sample_goals: GoalSampler = hindsight
+
+    def imitation(self, shape: tuple[int, int], mix: GoalMix, discount: float, generator: torch.Generator) -> Imitation:
+        """S × B actions with goals for an actor alone."""
+        rows = self.data.draw(shape, generator)
+        aims = self.sample_goals(self.data, rows, mix, discount, generator)
+        now, aim = self.data.observations[torch.stack([rows, aims])]
+        return Imitation(now, self.data.actions[rows], self.data.goals(aim))
 
     def batch(
         self, shape: tuple[int, int], value: GoalMix, actor: GoalMix, discount: float, generator: torch.Generator

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.agent import Sizes, check_settings
 from compdiffuser.baselines.goals import ACTOR_GOALS, VALUE_GOALS, Experience, GoalMix, SubgoalBatch
 from compdiffuser.baselines.losses import advantage_weights, expectile_loss, weighted_cloning
 from compdiffuser.baselines.networks import MLP, Actor, Value, follow, randomness
@@ -48,6 +48,9 @@ class HIQLConfig:
     """Where the value's goals come from."""
     actor_goals: GoalMix = ACTOR_GOALS
     """Where the high-level actor's goals come from."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 class SeenValue(nn.Module):

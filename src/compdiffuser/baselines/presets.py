@@ -59,6 +59,8 @@ def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
         try:
             read = json.loads(value)
             changes[key] = tuple(read) if kind is tuple else kind(read)
+            if kind is int and changes[key] != read:
+                raise ValueError
         except (ValueError, TypeError):
             was = getattr(config, key)
             raise UserError(f"setting '{key}' of {name} cannot be '{value}'; its default is {was}") from None

@@ -14,10 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.agent import Sizes, check_settings
 from compdiffuser.baselines.goals import ACTOR_GOALS, RANDOM_GOALS, Batch, Experience, GoalMix
 from compdiffuser.baselines.losses import climb_and_clone
 from compdiffuser.baselines.networks import MLP, Actor, Quasimetric, randomness
+from compdiffuser.types import UserError
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class QRLConfig:
     """Where the states come from that are pushed apart."""
     actor_goals: GoalMix = ACTOR_GOALS
     """Where the actor's goals come from."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.component < 1 or self.latent < 1 or self.latent % self.component:
+            raise UserError(f"a latent of {self.latent} numbers cannot be divided into components of {self.component}")
 
 
 class QRL(nn.Module):

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes
-from compdiffuser.baselines.goals import LATER, Experience, GoalMix
+from compdiffuser.baselines.agent import Sizes, check_settings
+from compdiffuser.baselines.goals import LATER, Experience, GoalMix, Imitation
 from compdiffuser.baselines.networks import MLP, randomness
 
 
@@ -33,16 +32,8 @@ class RvSConfig:
     actor_goals: GoalMix = LATER
     """Where goals come from."""
 
-
-class Imitation(NamedTuple):
-    """What was done, and a goal for which it was right."""
-
-    observations: Tensor
-    """[S, B, obs]"""
-    actions: Tensor
-    """[S, B, act]"""
-    goals: Tensor
-    """[S, B, goal]"""
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 class RvS(nn.Module):
@@ -55,11 +46,8 @@ class RvS(nn.Module):
         self.network = MLP(randomness(seeds), (sizes.observation + sizes.goal, *config.hidden, sizes.action))
 
     def draw(self, experience: Experience, generator: torch.Generator) -> Imitation:
-        c, data = self.config, experience.data
-        rows = data.draw((self.seeds, c.batch), generator)
-        aims = experience.sample_goals(data, rows, c.actor_goals, c.discount, generator)
-        now, aim = data.observations[torch.stack([rows, aims])]
-        return Imitation(now, data.actions[rows], data.goals(aim))
+        c = self.config
+        return experience.imitation((self.seeds, c.batch), c.actor_goals, c.discount, generator)
 
     def loss(self, batch: Imitation) -> Tensor:
         """L(π) = E ‖π(s, g) − a‖² / dim(a) → [S, 1]."""

@@ -34,23 +34,30 @@ SETTINGS = "settings.json"
 def train_config(config: Any, steps: int, **changes: Any) -> TrainConfig:
     """The loop's settings for a method: Adam at a constant rate, nothing clipped or averaged, TF32 on a GPU.
 
-    A method's config may also have `warmup`, `weight_decay` and `clip`.
+    A method's config may also have `warmup` and `weight_decay`. `steps` are rounded up to whole replays.
     """
+    steps, replay = whole_replays(steps)
     settings = {
         "learning_rate": config.learning_rate,
         "batch": config.batch,
         "schedule": "constant",
         "warmup": getattr(config, "warmup", 0),
         "weight_decay": getattr(config, "weight_decay", 0.0),
-        "clip": getattr(config, "clip", None),
+        "clip": None,  # the norm of a gradient would be that of all seeds together
         "beta2": 0.999,
         "ema": None,
         "precision": "tf32",
-        "updates_per_replay": math.gcd(steps, REPLAY),
+        "updates_per_replay": replay,
         "checkpoint_every": 100_000,
         "log_every": 1_000,
     }
     return TrainConfig(steps=steps, **(settings | changes))
+
+
+def whole_replays(updates: int) -> tuple[int, int]:
+    """Updates rounded up to whole replays, and the updates of one: `REPLAY`, or 1 where fewer are asked for."""
+    replay = REPLAY if updates >= REPLAY else 1
+    return math.ceil(updates / replay) * replay, replay
 
 
 def goal_dims(preset: Preset, width: int, whole: bool) -> tuple[int, ...]:
@@ -93,7 +100,7 @@ def train_baseline(
     training = replace(training, batch=config.batch) if training else train_config(config, 1_000_000)
     numbers = tuple(range(training.seed, training.seed + seeds))
     width = episodes.observations.shape[1]
-    dims = goal_dims(preset, width, getattr(chosen.agent, "whole_goals", False))
+    dims = goal_dims(preset, width, chosen.agent.whole_goals)
     sizes = Sizes(width, episodes.actions.shape[1], len(dims))
     agent: Any = chosen.agent(config, sizes, numbers)
     agent.to(device)

@@ -26,7 +26,7 @@ class TrainConfig:
     warmup: int = 500
     """Updates of linear warm-up."""
     weight_decay: float = 0.01
-    """AdamW's, on matrices only; 0 makes it Adam."""
+    """AdamW's, on all parameters but vectors (biases of seeds side by side are none); 0 makes it Adam."""
     beta2: float = 0.99
     """AdamW's decay of squared gradients."""
     clip: float | None = 1.0

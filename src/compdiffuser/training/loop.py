@@ -164,7 +164,10 @@ class Updater:
         if self.config.ema is not None:
             for mine, saved in zip(self.average, state["average"], strict=True):
                 mine.copy_(saved)
-        self.optimizer.load_state_dict(state["optimizer"])
+        # Before loading, which puts Adam's counts where these flags want them: a run may change from a CPU to a GPU.
+        on_gpu, saved = self.device.type == "cuda", state["optimizer"]
+        groups = [group | {"capturable": on_gpu, "fused": on_gpu} for group in saved["param_groups"]]
+        self.optimizer.load_state_dict(saved | {"param_groups": groups})
         # Loading replaces the rate by a copy; the loop writes to its own tensor.
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate
@@ -177,7 +180,7 @@ class Updater:
 
 
 def _decaying(parameters: list[Tensor], weight_decay: float) -> list[dict[str, Any]]:
-    """Matrices decay, vectors do not."""
+    """Vectors do not decay, all else does: biases too, where they carry a leading dimension of seeds."""
     groups = [
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},

@@ -1,0 +1,104 @@
+"""The scripts that measure baselines: what is measured is kept, whatever fails or is cut off beside it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from compdiffuser.files import read_json, write_json
+
+MEDIUM, LARGE = "pointmaze-medium-stitch-v0", "pointmaze-large-stitch-v0"
+
+
+@pytest.fixture
+def cells(benchmark_script):
+    return benchmark_script("train_baselines")
+
+
+def test_a_failed_cell_takes_no_other_with_it(cells, tmp_path, monkeypatch, capsys):
+    options = cells.Benchmark(
+        methods=("gcbc", "qrl"), datasets=(MEDIUM, LARGE), runs=tmp_path / "runs", results=tmp_path / "results"
+    )
+
+    def start(cell):
+        if cell == ("gcbc", MEDIUM):
+            return 3
+        write_json(cells.folder(*cell, options) / "cell.json", {"steps": 7})
+        return 0
+
+    monkeypatch.setattr(cells, "start_cell", start)
+    assert not cells.run_all(options)
+    figures = read_json(tmp_path / "results" / "training_baselines.json")["baselines"]
+    assert set(figures) == {f"{MEDIUM}/qrl", f"{LARGE}/gcbc", f"{LARGE}/qrl"}
+    assert f"{MEDIUM}/gcbc failed with exit code 3" in capsys.readouterr().out
+
+
+def test_a_cell_is_done_for_what_was_asked_even_when_the_clock_ended_it(cells, tmp_path):
+    options = cells.Benchmark(seconds=5.0, hidden=(16, 16))
+    assert not cells.done(tmp_path, options)
+    write_json(tmp_path / "cell.json", {"steps": 1234, "asked": cells.asked(options)})
+    assert cells.done(tmp_path, options)
+    for other in ({"seeds": 8}, {"updates": 7}, {"seconds": None}, {"episodes": 1}):
+        assert not cells.done(tmp_path, cells.Benchmark(**{"seconds": 5.0, "hidden": (16, 16), **other}))
+
+
+@pytest.mark.parametrize(
+    ("updates", "expected"), [(200, [50, 100, 150]), (60_000, [12_000, 24_000, 36_000, 48_000]), (10, [2, 4, 6, 8])]
+)
+def test_the_curve_has_points_of_whole_replays(cells, updates, expected):
+    assert list(cells.snapshots(cells.Benchmark(updates=updates))) == expected
+
+
+def test_a_point_of_the_curve_is_measured_once(cells, tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(cells, "load", lambda folder, method: folder)
+    monkeypatch.setattr(cells, "measured", lambda *given: measured.append(given) or {"success": 40.0})
+    for episodes in (4, 4, 2):
+        assert cells.point(tmp_path, "gcbc", None, episodes, None) == {"success": 40.0}
+    assert len(measured) == 2
+
+
+def test_half_an_evaluation_is_no_result_and_its_reason_is_told(cells, tmp_path, monkeypatch):
+    def cut_off(command, **options):
+        assert "--no-compile" in command
+        write_json(command[command.index("--out") + 1], {"success": 1.0})
+        return subprocess.CompletedProcess(command, 1, stderr="a simulator died\n")
+
+    monkeypatch.setattr(cells.subprocess, "run", cut_off)
+    options = cells.Benchmark(results=tmp_path / "results")
+    with pytest.raises(SystemExit, match="a simulator died"):
+        cells.final(tmp_path / "run", "gcbc", MEDIUM, 1, options)
+    assert not (tmp_path / "results").exists()
+
+
+def test_speed_is_added_to_a_file(benchmark_script, tmp_path, monkeypatch):
+    script, out = benchmark_script("baseline_speed"), tmp_path / "speed.json"
+    common = ["--out", str(out), "--device", "cpu", "--threads", "1", "--seconds", "0.01", "--batch", "8"]
+    common += ["--hidden", "8", "--episodes", "2", "--seeds", "1"]
+    for methods in (["gcbc"], ["dt"], ["gcbc"]):
+        monkeypatch.setattr("sys.argv", ["baseline_speed.py", "--methods", *methods, *common])
+        script.main()
+    names = [entry["name"] for entry in json.loads(out.read_text())["benchmarks"]]
+    kinds = ("1 seed at once", "acting in 2 episodes at once")  # and no memory: a process's never falls
+    assert names == [f"{method}, {kind}" for method in ("gcbc", "dt") for kind in kinds]
+
+
+def test_a_failed_point_does_not_drop_the_others(benchmark_script, tmp_path, monkeypatch, capsys):
+    script = benchmark_script("training_curve")
+
+    def point(folder, options):
+        if folder.name == "shipped":
+            raise subprocess.CalledProcessError(1, "eval", stderr="no such planner")
+        return {"seconds": 20.0 if folder.name == "run" else 10.0}
+
+    (tmp_path / "run" / "after-10").mkdir(parents=True)
+    monkeypatch.setattr(script, "point", point)
+    paths = {name: str(tmp_path / name) for name in ("run", "shipped", "curve.json")}
+    command = ["curve.py", "--run", paths["run"], "--shipped", paths["shipped"], "--out", paths["curve.json"]]
+    monkeypatch.setattr("sys.argv", command)
+    with pytest.raises(SystemExit) as ended:
+        script.main()
+    assert ended.value.code == 1
+    assert [entry["seconds"] for entry in read_json(Path(paths["curve.json"]))["curve"]] == [10.0, 20.0]
+    assert "shipped failed: no such planner" in capsys.readouterr().err

@@ -84,6 +84,11 @@ def test_of_two_results_the_one_over_more_episodes_counts(tmp_path):
     assert "75 ± 20" in TABLES["pointmaze"](read_results(tmp_path))
 
 
+def test_one_seed_has_no_spread(tmp_path):
+    write_json(tmp_path / "a.json", {**summary(sampler="default", replan=True), "seeds": [0]})
+    assert "| 75 |" in TABLES["pointmaze"](read_results(tmp_path))
+
+
 def test_speed_lists_every_benchmark(tmp_path):
     entry = {"name": "one plan", "value": 0.4321, "unit": "s", "hardware": "two cores"}
     write_json(tmp_path / "speed.json", {"benchmarks": [entry, {**entry, "target": 1}]})

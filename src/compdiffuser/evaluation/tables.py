@@ -51,7 +51,8 @@ def _find(results: Sequence[Result], wanted: Result) -> Result | None:
 def _figure(result: Result | None) -> str:
     if result is None:
         return MISSING
-    std = result.get("std")
+    # One seed has no spread.
+    std = None if len(result.get("seeds", ())) == 1 else result.get("std")
     return f"{result['success']:.0f}" if std is None else f"{result['success']:.0f} ± {std:.0f}"
 
 

@@ -25,6 +25,8 @@ from joblib.externals.loky import get_reusable_executor
 
 from compdiffuser.data import generate, storage
 from compdiffuser.data.mazes import Maze, maze
+from compdiffuser.data.walking import uprightness
+from compdiffuser.experts.policy import expert_for
 from compdiffuser.files import write_json
 from compdiffuser.presets import preset
 from compdiffuser.types import Episodes
@@ -47,7 +49,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{options.name}.npz"
         load, began = os.getloadavg()[0], time.perf_counter()
-        generate.make(options.name, options.episodes, options.workers, out=path)
+        policy = expert_for(preset(options.name))
+        generate.make(options.name, options.episodes, options.workers, out=path, policy=policy)
         seconds = time.perf_counter() - began
         get_reusable_executor().shutdown(wait=True)  # the system counts a worker's time once it has ended
         train, validation = storage.load(path), storage.load(path, split="val")
@@ -65,7 +68,7 @@ def main() -> None:
         "seconds": round(seconds, 1),
         "cpu_seconds": round(sum(os.times()[:4]), 1),
         "steps_per_second": round(states / seconds),
-        "statistics": statistics(train, maze(preset(options.name).maze)),
+        "statistics": statistics(train, maze(preset(options.name).maze), legs=bool(preset(options.name).expert)),
         "sha256": manifest.get("sha256"),
         "versions": manifest.get("versions"),
     }
@@ -73,13 +76,19 @@ def main() -> None:
     print(f"{figures['episodes']} episodes in {seconds:.1f} s; written to {options.out}")
 
 
-def statistics(episodes: Episodes, layout: Maze) -> dict[str, Any]:
-    """Step lengths, states in walls, and when an episode comes within a metre of the centre of its last cell."""
+def statistics(episodes: Episodes, layout: Maze, legs: bool) -> dict[str, Any]:
+    """Step lengths, cells travelled, states in walls, when an episode comes within a metre of the centre of its last
+    cell, and, of bodies with legs, the share of episodes that end on them.
+    """
     positions = [episodes.observations[s : s + n, :2] for s, n in zip(episodes.starts, episodes.lengths, strict=True)]
     steps = np.concatenate([np.linalg.norm(np.diff(path, axis=0), axis=1) for path in positions])
     goals = [layout.center(layout.cell(path[-1])) for path in positions]
     near = [np.linalg.norm(path - goal, axis=1) <= layout.unit / 4 for path, goal in zip(positions, goals, strict=True)]
+    travelled = [len(np.unique(layout.cells(path), axis=0)) - 1 for path in positions]
+    ends = episodes.observations[episodes.starts + episodes.lengths - 1]
     return {
+        "mean_cells_travelled": round(float(np.mean(travelled)), 2),
+        "upright_episodes": round(float((uprightness(ends[:, 3:7]) > 0).mean()), 4) if legs else None,
         "mean_step": round(float(steps.mean()), 4),
         "largest_step": round(float(steps.max()), 4),
         "states_in_walls": int(layout.in_wall(episodes.observations[:, :2]).sum()),

@@ -45,16 +45,17 @@ class Benchmark:
     dry: bool = False
 
 
-def main() -> None:
+def main(cells: dict[str, list[str]]) -> None:
+    """Evaluate the cells that were asked for; each is a name and what follows `compdiffuser eval`."""
     options = tyro.cli(Benchmark)
-    chosen = [cell for cell in CELLS if not options.only or any(word in cell for word in options.only)]
+    chosen = [cell for cell in cells if not options.only or any(word in cell for word in options.only)]
     with ThreadPoolExecutor(options.jobs) as pool:
-        codes = list(pool.map(lambda cell: run(cell, options), chosen))
+        codes = list(pool.map(lambda cell: run(cell, cells[cell], options), chosen))
     sys.exit(max(codes, default=0))
 
 
-def run(cell: str, options: Benchmark) -> int:
-    arguments = [part.replace("{runs}", str(options.monolithic)) for part in CELLS[cell]]
+def run(cell: str, evaluation: list[str], options: Benchmark) -> int:
+    arguments = [part.replace("{runs}", str(options.monolithic)) for part in evaluation]
     workers = max((os.cpu_count() or 1) // options.jobs, 1)
     command = [
         sys.executable, "-m", "compdiffuser", "eval", *arguments, "--seeds", str(options.seeds),
@@ -75,4 +76,4 @@ def run(cell: str, options: Benchmark) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    main(CELLS)

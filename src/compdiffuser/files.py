@@ -53,3 +53,9 @@ def read_json(path: str | Path) -> Any:
 def sha256(path: str | Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def pretrained_folder() -> Path:
+    """Where shipped planners, controllers and experts lie: in the package when installed, else in the source tree."""
+    inside = Path(__file__).parent / "pretrained"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "pretrained"

@@ -34,6 +34,8 @@ class Preset:
     """H, states per chunk."""
     overlap: int = 56
     """O, states shared by neighbouring chunks."""
+    stride: int = 1
+    """Environment steps between the states of a chunk; above 1, plans are followed by progress and not by time."""
     chunks: int = 3
     """K of the paper, used where a fixed number is asked for."""
     max_chunks: int = 6
@@ -56,6 +58,10 @@ class Preset:
     """Plans per episode after the first."""
     replan_delta: int = 10
     """δ of the receding K: larger keeps K longer."""
+    expert: str = ""
+    """The locomotion expert that walks the body when data is recorded; none where actions move it directly."""
+    expert_noise: float = 0.2
+    """Standard deviation of the noise on the expert's actions."""
 
 
 def _point(size: str, chunks: int, max_chunks: int) -> Preset:
@@ -68,6 +74,47 @@ def _point(size: str, chunks: int, max_chunks: int) -> Preset:
         episode_steps=201,
         chunks=chunks,
         max_chunks=max_chunks,
+    )
+
+
+def _ant(size: str, chunks: int, max_chunks: int, step_limit: int) -> Preset:
+    return Preset(
+        name=f"antmaze-{size}-stitch-v0",
+        environment=f"antmaze-{size}-v0",
+        maze=size,
+        recipe="stitch",
+        episodes=5000,
+        episode_steps=201,
+        chunks=chunks,
+        max_chunks=max_chunks,
+        controller="inverse-dynamics",
+        step_limit=step_limit,
+        replan_distance=4.0,
+        replan_delta=50,
+        expert="ant",
+    )
+
+
+def _ant_explore(size: str, chunks: int, max_chunks: int) -> Preset:
+    """Random walks cover two or three cells in 500 steps, so chunks hold every fourth state (the paper: H 192, all)."""
+    return Preset(
+        name=f"antmaze-{size}-explore-v0",
+        environment=f"antmaze-{size}-v0",
+        maze=size,
+        recipe="explore",
+        episodes=10_000,
+        episode_steps=501,
+        horizon=96,
+        overlap=32,
+        stride=4,
+        chunks=chunks,
+        max_chunks=max_chunks,
+        controller="inverse-dynamics",
+        step_limit=1000,
+        replan_distance=2.0,
+        replan_delta=50,
+        expert="ant",
+        expert_noise=1.0,
     )
 
 
@@ -98,6 +145,11 @@ PRESETS: dict[str, Preset] = {
         _point("medium", chunks=3, max_chunks=6),
         _point("large", chunks=5, max_chunks=8),
         _point("giant", chunks=8, max_chunks=12),
+        _ant("medium", chunks=3, max_chunks=6, step_limit=1000),
+        _ant("large", chunks=5, max_chunks=8, step_limit=2000),
+        _ant("giant", chunks=8, max_chunks=12, step_limit=2000),
+        _ant_explore("medium", chunks=4, max_chunks=12),
+        _ant_explore("large", chunks=6, max_chunks=20),
         _robotics("umaze", "PointMaze_UMaze-v3", horizon=40, overlap=16, episodes=34_000, steps=150),
         _robotics("medium", "PointMaze_Medium-v3", horizon=144, overlap=56, episodes=18_000, steps=400),
         _robotics("large", "PointMaze_Large-v3", horizon=192, overlap=64, episodes=8_000, steps=800),

@@ -153,3 +153,9 @@ def test_an_agent_held_by_a_corner_looks_further_ahead():
     far = np.linalg.norm(policy.targets()[0] - at[0])
     assert first.shape == (1, 2)
     assert far > 2 * near
+
+
+def test_by_time_a_strided_plan_has_a_slower_clock():
+    policy = follower(by="time", task=replace(MEDIUM, stride=4, replan_distance=100.0))
+    drive(policy, START[None], steps=9, blocked=True)
+    assert policy.executed(0) == 2  # steps 0 to 8

@@ -103,7 +103,7 @@ def test_a_pushed_ant_is_replanned_with_fewer_chunks_and_a_wedged_one_after_its_
     policy.reset(ants(start[None]), ants(goal[None]))
     active = np.ones(1, bool)
     track = policy.plans[0].states
-    for state in track[:: 2][: len(track) // 3]:
+    for state in track[::2][: len(track) // 3]:
         policy.act(ants(state[None, :2]), active)
     policy.act(ants(LAYOUT.center((1, 6))[None]), active)  # teleported
     assert [d.reason for d in policy.decisions[0]] == ["start", "lost"]

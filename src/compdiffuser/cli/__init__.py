@@ -14,10 +14,12 @@ import tyro
 
 from compdiffuser.cli.data import Info, List, Make, Plot
 from compdiffuser.cli.evaluate import Eval
+from compdiffuser.cli.expert import ExpertCommand
 from compdiffuser.cli.plan import Plan
 from compdiffuser.cli.report import Report
 from compdiffuser.cli.serve import Serve
 from compdiffuser.cli.train import Train
+from compdiffuser.cli.train_controller import TrainController
 from compdiffuser.types import UserError
 
 DESCRIPTION = """Plan long trajectories from short ones.
@@ -34,13 +36,14 @@ class Command(Protocol):
 
 @dataclass(frozen=True)
 class Data:
-    """Make, inspect and draw datasets."""
+    """Make, inspect and draw datasets, and train the experts that walk in them."""
 
     command: tyro.conf.OmitSubcommandPrefixes[
         Annotated[Make, tyro.conf.subcommand("make")]
         | Annotated[Info, tyro.conf.subcommand("info")]
         | Annotated[Plot, tyro.conf.subcommand("plot")]
         | Annotated[List, tyro.conf.subcommand("list")]
+        | Annotated[ExpertCommand, tyro.conf.subcommand("expert")]
     ]
 
     def run(self) -> int:
@@ -50,6 +53,7 @@ class Data:
 Commands = (
     Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[TrainController, tyro.conf.subcommand("train-controller")]
     | Annotated[Plan, tyro.conf.subcommand("plan")]
     | Annotated[Eval, tyro.conf.subcommand("eval")]
     | Annotated[Report, tyro.conf.subcommand("report")]

@@ -36,16 +36,21 @@ class Make:
     """`local` processes, or a `ray` cluster: the one that RAY_ADDRESS names, else one on this machine."""
     out: Path | None = None
     """File to write, ending in .npz. Default: the cache, where every command finds the dataset by name."""
+    expert: Path | None = None
+    """Folder of the locomotion expert that walks the body. Default: the shipped one."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the manifest as JSON."""
 
     def run(self) -> int:
         from compdiffuser.data import generate, official, storage
+        from compdiffuser.experts.policy import expert_for
+        from compdiffuser.presets import preset
 
         if self.source == "official":
             path = official.fetch(self.name, self.out)
         else:
-            path = generate.make(self.name, self.episodes, self.workers, self.seed, self.engine, self.out)
+            policy = expert_for(preset(self.name), self.expert)
+            path = generate.make(self.name, self.episodes, self.workers, self.seed, self.engine, self.out, policy)
         manifest = storage.manifest_of(path) or {}
         if self.json:
             _print_json({"path": str(path), **manifest})

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 PLANNER_OPTIONS = (
-    "replan", "follow", "chunks", "candidates", "sampler", "steps", "eta", "repeats", "guidance", "plots",
+    "replan", "follow", "look_ahead", "controller", "chunks", "candidates", "sampler", "steps", "eta", "repeats",
+    "guidance", "plots",
 )  # fmt: skip
 
 
@@ -49,10 +50,14 @@ class Eval:
     """Whose limit of environment steps per episode."""
     follow: Literal["progress", "time"] = "progress"
     """Follow a plan by progress along it, or state by state as the paper does."""
+    look_ahead: float | None = None
+    """Metres ahead along the plan that the agent heads for; by default the controller's own number."""
+    controller: Path | None = None
+    """Folder of a learned controller; by default runs/DATASET-controller where it is, else the shipped one."""
     chunks: str = "auto"
     """Chunks per plan: a number, or auto."""
     candidates: int | None = None
-    """Most plans sampled for each problem, of which the best is followed; 256, with the paper's samplers 40."""
+    """Most plans made from noise for each problem, of which the best is followed; 256, with the paper's samplers 40."""
     sampler: Literal["default", "parallel", "autoregressive", "autoregressive-backward", "gsc"] = "default"
     """The default, or the paper's way in this order: 50 deterministic steps, guidance 2, chosen by overlap, fixed K."""
     steps: int | None = None
@@ -84,6 +89,8 @@ class Eval:
         from compdiffuser.baselines.checkpoint import method_in
         from compdiffuser.evaluation.results import provenance, summarize
         from compdiffuser.planning.checkpoint import choose_device
+        from compdiffuser.planning.controllers import controller_for
+        from compdiffuser.planning.inverse_control import load_controller
         from compdiffuser.planning.planner import Planner
 
         if (found := method_in(self.name)) is not None:
@@ -98,6 +105,7 @@ class Eval:
             decision_diffuser.check(self.name, preset, planner.record)
         if self.method == "dd" or (self.sampler != "default" and chunks == "auto"):
             chunks = 1 if self.method == "dd" else preset.chunks
+        controller = load_controller(self.controller) if self.controller else controller_for(preset)
         candidates = self.candidates or (256 if self.sampler == "default" else 40)
         followers: list[PlanFollower] = []
 
@@ -105,8 +113,10 @@ class Eval:
             from compdiffuser.planning.follower import Following, PlanFollower
 
             options = {"n_candidates": candidates}
-            following = Following(self.follow, self.replan, chunks, seed=1000 * seed, options=options)
-            followers.append(PlanFollower(planner, preset, following))
+            following = Following(
+                self.follow, self.replan, chunks, self.look_ahead, seed=1000 * seed, options=options
+            )  # fmt: skip
+            followers.append(PlanFollower(planner, preset, following, controller))
             return followers[-1]
 
         limit = self._limit(preset)
@@ -122,6 +132,7 @@ class Eval:
                 data="official" if planner.record.get("data", {}).get("source") == "official" else "regenerated",
                 settings={
                     "follow": self.follow,
+                    "look_ahead": self.look_ahead or controller.look_ahead,
                     "chunks": chunks,
                     "candidates": candidates,
                     "step_limit": self.step_limit,
@@ -151,7 +162,7 @@ class Eval:
         method(self.method, also=PLANNERS)  # a sentence where there is none
         for field in fields(self):
             if field.name in PLANNER_OPTIONS and getattr(self, field.name) != field.default:
-                raise UserError(f"--{field.name} belongs to planners, not to {self.method}")
+                raise UserError(f"--{field.name.replace('_', '-')} belongs to planners, not to {self.method}")
         device = choose_device(self.device)
         folder = Path("runs") / f"{self.name}-{self.method}"
         checkpoint = load(folder if folder.is_dir() and not Path(self.name).is_dir() else self.name, self.method)

@@ -15,7 +15,7 @@ from compdiffuser.types import UserError
 PLANNERS = ("compdiffuser", "dd")
 METHODS = "compdiffuser|dd|gcbc|gcivl|gciql|qrl|crl|hiql|rvs|dt"
 BASELINE_OPTIONS = ("seeds_at_once", "set", "augment", "clusters")
-PLANNER_OPTIONS = ("preset", "architecture", "width", "depth", "neighbours", "horizon", "overlap", "dims")
+PLANNER_OPTIONS = ("preset", "architecture", "width", "depth", "neighbours", "horizon", "overlap", "stride", "dims")
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Train:
     """States per chunk; by default the dataset's. With dd, states per plan."""
     overlap: int | None = None
     """States shared by neighbouring chunks; by default the dataset's."""
+    stride: int | None = None
+    """Environment steps between the states of a chunk; by default the dataset's."""
     dims: str | None = None
     """Planned observation dimensions, as in 0,1; by default the dataset's."""
     checkpoint_every: int | None = None
@@ -91,6 +93,8 @@ class Train:
         record = preset_for(self.dataset)
         if self.dims is not None:
             record = replace(record, plan_dims=dimensions(self.dims))
+        if self.stride is not None:
+            record = replace(record, stride=self.stride)
         if self.method == "dd":
             self._refuse(("overlap",), "belongs to composed chunks, and dd plans in one")
             record = monolithic(record, self.horizon)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compdiffuser.data.explore import Explore
 from compdiffuser.data.recording import LowLevelPolicy, Recipe
 from compdiffuser.data.regions import Regions
 from compdiffuser.data.stitch import Stitch
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
-RECIPES: dict[str, Callable[[Preset, Any], Recipe]] = {"stitch": Stitch, "regions": Regions}
+RECIPES: dict[str, Callable[[Preset, Any], Recipe]] = {
+    "stitch": Stitch,
+    "explore": Explore,
+    "regions": Regions,
+}
 
 
 def recipe(preset: Preset, policy: LowLevelPolicy | None = None) -> Recipe:

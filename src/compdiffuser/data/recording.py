@@ -65,7 +65,8 @@ def open_simulator(environment: str, **options: Any) -> Any:
         with contextlib.redirect_stderr(io.StringIO()):  # it greets with news about other environments
             import gymnasium_robotics  # noqa: F401 (registers its environments)
     else:
-        import ogbench.locomaze  # noqa: F401 (registers its environments)
+        import ogbench.locomaze
+        import ogbench.online_locomotion  # noqa: F401 (both register their environments)
     simulator = gymnasium.make(environment, **options).unwrapped
     leftover: str = getattr(simulator, "tmp_xml_file_path", "") or getattr(simulator, "fullpath", "")
     # The model is compiled: its temporary XML and, in OGBench, the open descriptor on it are not needed any more.
@@ -74,6 +75,15 @@ def open_simulator(environment: str, **options: Any) -> Any:
         with contextlib.suppress(OSError):
             os.remove(leftover)
     return simulator
+
+
+def blew_up(data: Any, observation: Array) -> bool:
+    """Whether the state blew up; MuJoCo then resets it silently and only counts a warning."""
+    import mujoco
+
+    kinds = mujoco.mjtWarning
+    bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC, kinds.mjWARN_BADCTRL)
+    return not np.isfinite(observation).all() or any(data.warning[kind].number > 0 for kind in bad)
 
 
 def _close_descriptors(path: str) -> None:

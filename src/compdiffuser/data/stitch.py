@@ -8,13 +8,13 @@ hovers there until the episode ends.
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from compdiffuser.data.mazes import NEIGHBOURS, Cell, maze
-from compdiffuser.data.recording import LowLevelPolicy, Recording, open_simulator
+from compdiffuser.data.mazes import NEIGHBOURS, Cell
+from compdiffuser.data.recording import LowLevelPolicy, Recording
+from compdiffuser.data.walking import Walker
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
 
@@ -22,24 +22,11 @@ BLOCKS = 4
 """Steps between the start cell and the goal cell."""
 
 
-class PointPolicy:
-    """The point goes where it is told: the direction plus Gaussian noise, clipped to the action range."""
-
-    name = "point"
-    noise = 0.5
-
-    def __call__(self, observation: Array, direction: Array, rng: np.random.Generator) -> Array:
-        action = direction + rng.normal(0.0, self.noise, 2)
-        return np.minimum(np.maximum(action, -1.0), 1.0)  # for two numbers, half the time of np.clip
-
-
-class Stitch:
+class Stitch(Walker):
     """Walks of four cells with a low-level policy; the point's unless another is given."""
 
     def __init__(self, preset: Preset, policy: LowLevelPolicy | None = None) -> None:
-        self.preset = preset
-        self.policy: LowLevelPolicy = policy or PointPolicy()
-        self.maze = maze(preset.maze)
+        super().__init__(preset, policy)
         self._starts = self.maze.free_cells
         self._goals: dict[Cell, list[Cell]] = {}
         self._headings: dict[Cell, dict[Cell, tuple[float, float]]] = {}
@@ -47,32 +34,16 @@ class Stitch:
     def parameters(self) -> dict[str, Any]:
         return {"blocks": BLOCKS, "policy": self.policy.name, "steps": self.preset.episode_steps}
 
-    @cached_property
-    def simulator(self) -> Any:
-        """Opened where it is used: in the worker process, once."""
-        return open_simulator(self.preset.environment, terminate_at_goal=False)
-
     def record(self, episode: int, rng: np.random.Generator) -> Recording:
-        env = self.simulator
-        start = self._starts[rng.integers(len(self._starts))]
+        return self.record_from(self._starts[rng.integers(len(self._starts))], rng)
+
+    def record_from(self, start: Cell, rng: np.random.Generator) -> Recording:
+        """An episode that starts in a given cell."""
         goals = self._goals_from(start)
         goal = goals[rng.integers(len(goals))]
-        # OGBench draws from three generators; the seed of one alone does not fix an episode.
-        seed = int(rng.integers(2**31))
-        np.random.seed(seed)  # noqa: NPY002
-        env.action_space.seed(seed)
-        observation, _ = env.reset(seed=seed, options={"task_info": {"init_ij": start, "goal_ij": goal}})
-        headings = self._headings_to(self.maze.cell(env.cur_goal_xy))
-        # The maze's own step adds nothing but a test for success, which nobody asks for here: a tenth of the time.
-        body: Any = super(type(env), env)
-
-        recording = Recording()
-        for step in range(self.preset.episode_steps):
-            action = self.policy(observation, self._direction(env.data.qpos, headings), rng)
-            recording.add(observation, action, env.data.qpos, env.data.qvel)
-            if step + 1 < self.preset.episode_steps:
-                observation = body.step(action)[0]
-        return recording
+        observation = self.begin(start, goal, rng)
+        headings = self._headings_to(self.maze.cell(self.simulator.cur_goal_xy))
+        return self.walk(observation, lambda step, qpos: self._direction(qpos, headings), rng)
 
     def _direction(self, qpos: Array, headings: dict[Cell, tuple[float, float]]) -> Array:
         """Unit vector [2] from the agent to the centre of the cell it should go to next."""

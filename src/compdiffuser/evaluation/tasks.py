@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from compdiffuser.data.recording import open_simulator
+from compdiffuser.data.recording import blew_up, open_simulator
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
 
@@ -81,7 +81,7 @@ class OgbenchMaze:
 
     def step(self, action: Array) -> tuple[Array, bool, bool]:
         observation, _, _, _, info = self.env.step(action)
-        return observation, bool(info["success"]), _unstable(self.env.data, observation)
+        return observation, bool(info["success"]), blew_up(self.env.data, observation)
 
 
 class RoboticsMaze:
@@ -102,13 +102,4 @@ class RoboticsMaze:
 
     def step(self, action: Array) -> tuple[Array, bool, bool]:
         packed, _, _, _, info = self.env.step(action)
-        return packed["observation"], bool(info["success"]), _unstable(self.env.data, packed["observation"])
-
-
-def _unstable(data: Any, observation: Array) -> bool:
-    """Whether the state blew up; MuJoCo then resets it silently and only counts a warning."""
-    import mujoco
-
-    kinds = mujoco.mjtWarning
-    bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC, kinds.mjWARN_BADCTRL)
-    return not np.isfinite(observation).all() or any(data.warning[kind].number > 0 for kind in bad)
+        return packed["observation"], bool(info["success"]), blew_up(self.env.data, packed["observation"])

@@ -168,7 +168,7 @@ class PlanFollower:
         """Move each agent's index forward, never backward."""
         if self.following.by == "time":
             # The plan's clock runs whatever the agent does; a new plan's clock starts at its own first step.
-            self._index = np.minimum(self._step - self._planned_at, self._last)
+            self._index = np.minimum((self._step - self._planned_at) // self.preset.stride, self._last)
             self._since[:] = 0
             return
         here = self._planned(observations)[:, :2]

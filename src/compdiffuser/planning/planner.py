@@ -228,7 +228,7 @@ class Planner:
         if parents:
             initial = noised(consistent(torch.cat(parents), chains, overlap), chains, schedule.sigma[0])
         told = watch and Round.teller(
-            watch, chains, [cell.problem for cell in cells], [cell.proposal.number for cell in cells]
+            watch, chains, [cell.problem for cell in cells], [cell.proposal.number for cell in cells], bool(parents)
         )
         chunks = sample(
             self.denoise, chains, schedule, order(sampler.order)(chains),
@@ -244,10 +244,11 @@ class Planner:
         if self.support is not None:
             strays = worst(self.support.stray(merged), chains)
             excess = torch.maximum(excess, strays / self.support.threshold(self.config.certify))
-        figures = (scores, overlap_distances(chunks, chains, overlap), complete, excess)
+        overlaps = overlap_distances(chunks, chains, overlap)
+        columns = (column.tolist() for column in (scores, overlaps, complete, excess))
         return [
-            Candidate(cell.proposal.number, chunks[chains.rows(index)], *row, refined=bool(parents))
-            for index, (cell, *row) in enumerate(zip(cells, *(column.tolist() for column in figures), strict=True))
+            Candidate(cell.proposal.number, chunks[chains.rows(index)], score, gap, whole, over, bool(parents))
+            for index, (cell, score, gap, whole, over) in enumerate(zip(cells, *columns, strict=True))
         ]
 
     def _normalized(self, states: list[Array]) -> Tensor:

@@ -61,8 +61,9 @@ def train_planner(
     states = episodes.observations[:, list(preset.plan_dims)]
     normalizer = Normalizer.from_data(states)
     windows = Windows.from_episodes(
-        episodes, preset.plan_dims, normalizer, preset.horizon, preset.front_padding, preset.back_padding, device
-    )
+        episodes, preset.plan_dims, normalizer, preset.horizon, preset.front_padding, preset.back_padding, device,
+        preset.stride,
+    )  # fmt: skip
     torch.manual_seed(config.seed)
     denoiser = Denoiser(model).to(device)
     if compiled if compiled is not None else device.type == "cuda":

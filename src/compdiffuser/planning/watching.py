@@ -29,14 +29,16 @@ class Round:
     """[C]"""
     candidates: tuple[int, ...]
     """[C]"""
+    refined: bool = False
+    """Whether the candidates are made from others; else from noise."""
 
     @classmethod
     def teller(
-        cls, watch: Watch, chains: Chains, problems: Sequence[int], candidates: Sequence[int]
+        cls, watch: Watch, chains: Chains, problems: Sequence[int], candidates: Sequence[int], refined: bool = False
     ) -> Callable[[int, int, Tensor], None]:
         """What the denoising loop calls after a round of this batch, so that `watch` sees it."""
         owners, numbers = tuple(problems), tuple(candidates)
-        return lambda index, count, estimates: watch(cls(index, count, estimates, chains, owners, numbers))
+        return lambda index, count, estimates: watch(cls(index, count, estimates, chains, owners, numbers, refined))
 
     def of(self, problem: int) -> Iterator[tuple[int, slice]]:
         """Each candidate of a problem in this wave, with its rows."""

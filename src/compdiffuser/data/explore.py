@@ -1,0 +1,32 @@
+"""OGBench's `explore` recipe: random walks, so that a way has to be found in data that never took it.
+
+Start uniform over free cells; the direction is drawn uniformly every ten steps; the noise on actions is large.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from compdiffuser.data.recording import Recording
+from compdiffuser.data.walking import Walker
+
+REDRAW = 10
+"""Steps in one direction."""
+
+
+class Explore(Walker):
+    """Aimless walks with a low-level policy."""
+
+    def parameters(self) -> dict[str, Any]:
+        return {"redraw": REDRAW, "policy": self.policy.name, "steps": self.preset.episode_steps}
+
+    def record(self, episode: int, rng: np.random.Generator) -> Recording:
+        cells = self.maze.free_cells
+        start, goal = (cells[number] for number in rng.integers(len(cells), size=2))
+        observation = self.begin(start, goal, rng)
+        angles = rng.uniform(0, 2 * math.pi, math.ceil(self.preset.episode_steps / REDRAW))
+        directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return self.walk(observation, lambda step, qpos: directions[step // REDRAW], rng)

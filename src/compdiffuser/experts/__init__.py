@@ -1,0 +1,1 @@
+"""Locomotion experts: policies that walk a body in a commanded direction, for data generation, and their training."""

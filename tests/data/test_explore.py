@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compdiffuser.cli import main
+from compdiffuser.data import generate, storage
+from compdiffuser.data.explore import REDRAW
+from compdiffuser.data.recipes import recipe
+from compdiffuser.data.walking import uprightness
+from compdiffuser.presets import preset
+from compdiffuser.types import UserError
+
+STITCH, EXPLORE = preset("antmaze-medium-stitch-v0"), preset("antmaze-medium-explore-v0")
+
+
+class Trembling:
+    """A low-level policy that hardly moves an ant and remembers what it was told."""
+
+    name = "trembling"
+
+    def __init__(self) -> None:
+        self.told: list[np.ndarray] = []
+
+    def __call__(self, observation, direction, rng):
+        self.told.append(direction)
+        return rng.uniform(-0.1, 0.1, 8)
+
+
+def test_directions_are_redrawn_every_ten_steps():
+    policy = Trembling()
+    maker = recipe(replace(EXPLORE, episode_steps=45), policy)
+    arrays = maker.record(0, np.random.default_rng(0)).arrays()
+    assert {name: array.shape for name, array in arrays.items()} == {
+        "observations": (45, 29), "actions": (45, 8), "qpos": (45, 15), "qvel": (45, 14),
+    }  # fmt: skip
+    told = np.array(policy.told)
+    np.testing.assert_allclose(np.linalg.norm(told, axis=1), 1.0)
+    changed = np.flatnonzero(np.abs(np.diff(told, axis=0)).max(axis=1) > 0) + 1
+    np.testing.assert_array_equal(changed, np.arange(REDRAW, 45, REDRAW))
+    again = recipe(replace(EXPLORE, episode_steps=45), Trembling()).record(0, np.random.default_rng(0)).arrays()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, again[name])
+
+
+def test_an_ant_starts_in_free_cells_on_its_feet():
+    maker = recipe(replace(EXPLORE, episode_steps=2), Trembling())
+    first = np.stack([maker.record(n, np.random.default_rng(n)).arrays()["qpos"][0] for n in range(20)])
+    assert not maker.maze.in_wall(first[:, :2]).any()
+    assert (uprightness(first[:, 3:7]) > 0).all()
+
+
+def test_an_ant_is_steered_to_the_next_cell():
+    policy = Trembling()
+    maker = recipe(replace(STITCH, episode_steps=3), policy)
+    path = maker.record_from((1, 1), np.random.default_rng(0)).arrays()["observations"][:, :2]
+    assert maker.maze.cell(path[0]) == (1, 1)
+    ahead = path[0] + 4 * policy.told[0]
+    assert not maker.maze.in_wall(ahead)
+    assert len(policy.told) == 3
+
+
+def test_walking_needs_an_expert(tmp_path, monkeypatch, capsys):
+    with pytest.raises(UserError, match="'antmaze-medium-stitch-v0' is walked by the ant expert, and none was given"):
+        recipe(STITCH)
+    monkeypatch.setattr("compdiffuser.experts.policy.pretrained_folder", lambda: tmp_path)
+    assert main(["data", "make", "antmaze-medium-stitch-v0", "--episodes", "1"]) == 2
+    told = capsys.readouterr().err
+    assert told == "compdiffuser: no ant expert is shipped; train one with: compdiffuser data expert ant\n"
+
+
+def test_ant_data_has_the_fields_of_ogbench(tmp_path, monkeypatch):
+    monkeypatch.setattr("compdiffuser.data.walking.Walker.walk", _short_walk)
+    path = generate.make("antmaze-medium-explore-v0", 2, 1, out=tmp_path / "ant.npz", policy=Trembling())
+    episodes = storage.load(path)
+    assert len(episodes) == 2
+    assert episodes.qpos is not None
+    assert episodes.qvel is not None
+    np.testing.assert_allclose(episodes.observations, np.concatenate([episodes.qpos, episodes.qvel], 1), atol=1e-6)
+    assert storage.manifest_of(path)["recipe"]["policy"] == "trembling"
+
+
+def _short_walk(self, observation, steering, rng):
+    from compdiffuser.data.recording import Recording
+
+    recording = Recording()
+    for step in range(5):
+        action = self.policy(observation, steering(step, self.simulator.data.qpos), rng)
+        recording.add(observation, action, self.simulator.data.qpos, self.simulator.data.qvel)
+        observation = self.simulator.step(action)[0]
+    return recording

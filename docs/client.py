@@ -24,6 +24,10 @@ class Refused(RuntimeError):
         self.retry_after = retry_after
 
 
+class Broken(RuntimeError):
+    """The connection ended before the last event."""
+
+
 class Client:
     def __init__(self, address: str, token: str | None = None, timeout: float = 120.0) -> None:
         self.address = address.rstrip("/")
@@ -41,7 +45,7 @@ class Client:
     def stream(
         self, model: str, start: Sequence[float], goal: Sequence[float], **options: Any
     ) -> Iterator[tuple[str, Any]]:
-        """The denoising as it happens: (event, data) until ("plan", …) or ("error", …)."""
+        """The denoising as it happens: (event, data) until ("plan", …) or ("error", …); else `Broken` is raised."""
         ends = {"start": ",".join(map(str, start)), "goal": ",".join(map(str, goal))}
         yield from self._events("/v1/plan/stream?" + urllib.parse.urlencode({"model": model, **ends, **options}))
 
@@ -60,6 +64,9 @@ class Client:
                     kind = value
                 elif name == "data":
                     yield kind, json.loads(value)
+                    if kind in ("plan", "end", "error"):
+                        return
+        raise Broken("the server ended the connection before it had answered")
 
     def _open(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -70,6 +77,10 @@ class Client:
             )
         except urllib.error.HTTPError as error:
             with error:
-                sentence = json.load(error)["detail"]
+                body = error.read()
+            try:
+                sentence = json.loads(body)["detail"]
+            except (ValueError, KeyError, TypeError):  # a proxy on the way answers in its own words
+                sentence = f"the server answered {error.code} {error.reason}"
             after = error.headers.get("retry-after")
             raise Refused(error.code, sentence, int(after) if after else None) from None

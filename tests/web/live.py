@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from compdiffuser.web.app import create_app
 from compdiffuser.web.library import Library
-from compdiffuser.web.server import bind
+from compdiffuser.web.server import Server, bind
 from compdiffuser.web.settings import Settings
 
 _spec = importlib.util.spec_from_file_location("client", Path(__file__).parents[2] / "docs" / "client.py")
@@ -23,11 +23,12 @@ _spec.loader.exec_module(client)
 
 
 @contextmanager
-def serving(settings: Settings, library: Library) -> Iterator[tuple[str, FastAPI]]:
-    """A running server: its address, and the application for looking inside."""
+def serving(settings: Settings, library: Library, grace: int = 1) -> Iterator[tuple[str, FastAPI]]:
+    """A running server: its address, and the application for looking inside. It is told to stop at the end."""
     app = create_app(settings, library)
     listener = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=grace)
+    server = Server(config, app.state.service.scheduler.close)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -1,8 +1,12 @@
 """Plans over HTTP: what is answered, what is refused, and in which words."""
 
+import http.client
 import json
+import shlex
 import socket
+import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,15 +37,12 @@ def test_the_lines_of_a_reply_make_the_same_plan(tiny_client, folder, changes, t
     from compdiffuser.cli import main
 
     plan = tiny_client.plan("tiny", (-0.25, 0), GOAL, **{**QUICK, **changes})
-    python = (
-        plan["reproduce"]["python"].replace('"tiny"', repr(str(folder))).replace("plan.png", f"{tmp_path}/plan.png")
-    )
+    python = plan["reproduce"]["python"].replace("plan.png", f"{tmp_path}/plan.png")
+    assert repr(str(folder)).replace("'", '"') in python, "a model that is given by its folder is found there"
     space = {}
     exec(python, space)
     np.testing.assert_allclose(space["plan"].states, plan["states"], atol=1e-3)
-    words = (
-        plan["reproduce"]["shell"].replace("tiny", str(folder), 1).replace("plan.png", f"{tmp_path}/plan.png").split()
-    )
+    words = shlex.split(plan["reproduce"]["shell"].replace("plan.png", f"{tmp_path}/plan.png"))
     main([*words[1:], "--json"])
     np.testing.assert_allclose(json.loads(capsys.readouterr().out)["states"], plan["states"], atol=1e-3)
 
@@ -52,12 +53,16 @@ def test_a_stream_begins_with_noise_and_ends_with_the_plan_that_a_request_gets(t
     kinds = [kind for kind, _ in events]
     assert kinds[:3] == ["accepted", "wave", "frame"]
     assert kinds[-2:] == ["scored", "plan"]
+    assert set(events[-2][1]) == {"tried", "certified", "score"}, "the plan has the paths, once"
     wave, frame = events[1][1], events[2][1]
     rows = sum(candidate["n_chunks"] for candidate in wave["candidates"])
     assert frame["rows"] == list(range(rows))
     assert len(frame["points"]) == rows * wave["points"] * 2
-    assert frame["round"] == 1
+    assert frame["round"] == 0
+    assert [data["refined"] for kind, data in events if kind == "wave"][:2] == [False, True]
     plan = events[-1][1]
+    assert events[-2][1]["tried"] == plan["tried"]
+    assert sum(candidate["refined"] for candidate in plan["candidates"]) == plan["tried"] // 2
     again = tiny_client.plan("tiny", START, GOAL, include_candidates=True, **options)
     assert plan["states"] == again["states"]
     assert len(plan["candidates"]) == len(again["candidates"])
@@ -84,9 +89,9 @@ def test_models_are_listed_with_their_mazes(tiny_client):
         ({"chunks": 25}, 422, "chunks may be at most 24 here, not 25"),
         ({"steps": 65}, 422, "steps may be at most 64 here, not 65"),
         ({"repeats": 17}, 422, "repeats may be at most 16 here, not 17"),
-        ({"wave": 300}, 422, "wave may be at most 256 here, not 300"),
+        ({"wave": 256}, 422, "wave may be at most 42 with up to 3 chunks here, not 256"),
         ({"chunks": 24, "steps": 64, "repeats": 16}, 422, "evaluations per candidate; at most 4000 are allowed here"),
-        ({"chunks": "many"}, 422, "chunks"),
+        ({"chunks": "many"}, 422, "chunks: input should be 'auto' or a number of at least 1, not 'many'"),
         ({"order": "random"}, 422, "order"),
         ({"colour": "red"}, 422, "colour: extra inputs are not permitted"),
     ],
@@ -102,10 +107,60 @@ def test_what_cannot_be_planned_is_refused_in_one_sentence(tiny_client, options,
     assert refusal.value.status == status
 
 
+@pytest.mark.parametrize("order", ["parallel", "gsc"])
+def test_every_order_begins_with_noise(tiny_client, order):
+    events = list(tiny_client.stream("tiny", START, GOAL, order=order, **QUICK))
+    frames = [data for kind, data in events if kind == "frame"]
+    assert frames[0]["round"] == 0
+    assert len(frames[0]["points"]) == len(frames[1]["points"])
+    assert frames[0]["points"] != frames[1]["points"]
+
+
+def test_a_stream_takes_any_ordinary_number(tiny_client):
+    near = (0.30000000000000004, 1e-05)
+    assert list(tiny_client.stream("tiny", near, GOAL, **QUICK))[-1][1]["start"] == list(near)
+    with pytest.raises(client.Refused, match=r"the goal .* is not finite"):
+        list(tiny_client.stream("tiny", START, ("1e999", 0), **QUICK))
+    with pytest.raises(client.Refused, match="goal: input should be numbers separated by commas, such as 0"):
+        list(tiny_client.stream("tiny", START, ("here", 0), **QUICK))
+
+
+def test_a_stream_that_outlives_the_server_is_told_so(library):
+    with serving(Settings(), library, grace=3) as (address, app):
+        events = client.Client(address).stream("tiny", START, GOAL, steps=64, candidates=256, wave=40, chunks=3)
+        assert next(events)[0] == "accepted"
+        job = app.state.service.scheduler.jobs[0]
+        job.planner.config = replace(job.planner.config, certify=-1.0)
+        job.on_round = lambda index, seen: time.sleep(0.05)
+        last = []
+        reading = threading.Thread(target=lambda: last.append(list(events)[-1]))
+        reading.start()
+    reading.join(20)
+    assert last == [("error", {"detail": "the server is stopping"})]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "sentence"),
+    [
+        ("", "application/json", "the body: field required"),
+        ("{", "application/json", "the body is not JSON: "),
+        ("{}", "text/plain", "the body must be a JSON object, sent with the content type application/json"),
+        ("[]", "application/json", "the body must be a JSON object"),
+        ("{}", "application/json", "model: field required"),
+    ],
+)
+def test_a_broken_body_is_refused_in_one_sentence(address, body, kind, sentence):
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+    connection.request("POST", "/v1/plan", body, {"content-type": kind})
+    reply = connection.getresponse()
+    assert reply.status == 422
+    assert sentence in json.load(reply)["detail"]
+
+
 def test_a_full_server_answers_429_and_says_when_to_come_back(library):
     with serving(Settings(queue=2), library) as (address, app):
         scheduler = app.state.service.scheduler
-        busy = client.Client(address).stream("tiny", START, GOAL, steps=64, candidates=256, wave=256, chunks=3)
+        busy = client.Client(address).stream("tiny", START, GOAL, steps=64, candidates=256, wave=40, chunks=3)
         next(busy)
         deadline = time.monotonic() + 20
         while not scheduler.begun and time.monotonic() < deadline:
@@ -125,7 +180,7 @@ def test_a_client_that_leaves_cancels_its_work(library, streamed):
     with serving(Settings(), library) as (address, app):
         service = app.state.service
         host, port = address.removeprefix("http://").split(":")
-        slow = {"steps": 64, "candidates": 256, "wave": 256, "chunks": 3}
+        slow = {"steps": 64, "candidates": 256, "wave": 40, "chunks": 3}
         if streamed:
             query = "&".join(f"{key}={value}" for key, value in slow.items())
             call = f"GET /v1/plan/stream?model=tiny&start=0,0&goal=8,8&{query} HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -160,7 +215,7 @@ def test_metrics_are_prometheus_text(tiny_client, address):
 def test_a_server_without_time_says_so(library):
     with serving(Settings(timeout=0.001), library) as (address, _):
         with pytest.raises(client.Refused, match="no plan was made in time") as refusal:
-            client.Client(address).plan("tiny", START, GOAL, steps=64, candidates=256, wave=256)
+            client.Client(address).plan("tiny", START, GOAL, steps=64, candidates=256, wave=40)
         assert refusal.value.status == 504
 
 

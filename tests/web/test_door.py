@@ -39,6 +39,29 @@ def test_other_hosts_and_other_sites_stay_outside(address):
     assert get(address, "/v1/models", **{"sec-fetch-site": "cross-site", "origin": "https://evil.example"})[0] == 403
     assert get(address, "/v1/models", **{"sec-fetch-site": "same-origin"})[0] == 200
     assert get(address, "/healthz", host="localhost:1")[0] == 200
+    assert get(address, "/v1/models", origin="https://evil.example")[0] == 403
+    assert get(address, "/v1/models", origin="null")[0] == 403
+    assert get(address, "/v1/models", origin=address)[0] == 200
+
+
+def test_a_proxy_may_offer_the_server_under_the_names_of_its_origins(library):
+    with serving(Settings(origins=("https://lab.example:8443",)), library) as (address, _):
+        assert get(address, "/", host="lab.example:8443")[0] == 200
+        assert get(address, "/", host="evil.example")[0] == 421
+        path = "/v1/plan/stream?model=tiny&start=0,0&goal=8,8&steps=1&candidates=1"
+        status, headers, _ = get(address, path, host="lab.example:8443", origin="https://lab.example:8443")
+        assert status == 200
+        assert headers["cache-control"] == "no-store"
+        assert headers["x-accel-buffering"] == "no"
+
+
+def test_a_fault_of_the_server_is_one_sentence_with_the_same_policy(library, monkeypatch):
+    with serving(Settings(), library) as (address, _):
+        monkeypatch.setattr(library, "describe", lambda name: 1 / 0)
+        status, headers, body = get(address, "/v1/models")
+    assert status == 500
+    assert json.loads(body)["detail"] == "this request failed; the server's log says why"
+    assert "default-src 'none'" in headers["content-security-policy"]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +77,7 @@ def test_a_token_is_asked_for_where_one_is_set_and_cors_is_open_to_whom_it_was_o
         with pytest.raises(client.Refused, match="asks for a token") as refusal:
             client.Client(address).models()
         assert refusal.value.status == 401
-        with pytest.raises(client.Refused):
+        with pytest.raises(client.Refused, match="not the token of this server"):
             client.Client(address, "another-token-of-that-length").plan("tiny", (0, 0), (8, 8))
         assert client.Client(address, secret).models()["default"] == "tiny"
         assert get(address, "/metrics")[0] == 401

@@ -201,6 +201,103 @@ def test_a_plan_can_be_stopped(page):
     assert page.locator("#result").is_hidden()
 
 
+def test_a_new_task_waits_until_the_one_before_has_ended(page, tmp_path):
+    chunks = plan(page)
+    file = tmp_path / "plan.json"
+    file.write_bytes(saved(page, "json"))
+    page.fill("#steps", "64")
+    page.select_option("#chunks", "16")
+    assert "planned=1" not in page.evaluate("location.hash"), "what is shown is not what these settings give"
+    unseen = "document.querySelector('article').removeAttribute('data-frames')"
+    page.evaluate(unseen)
+    page.click("#plan")
+    page.locator("article[data-frames]").wait_for()
+    page.set_input_files("#import", file)
+    page.locator("#hint", has_text="plan.json was read.").wait_for()
+    assert planned(page) == chunks
+    assert "certified" in page.locator("article .state").inner_text()
+    page.evaluate(unseen)
+    page.select_option("#chunks", "16")
+    page.fill("#steps", "64")
+    page.click("#plan")
+    page.locator("article[data-frames]").wait_for()
+    page.evaluate(f"location.hash = '{LINK}&planned=1'")  # another plan before this one has ended
+    assert planned(page) == chunks
+    assert page.locator("#plan").inner_text() == "Plan"
+
+
+def test_a_refused_side_leaves_the_other_its_plan_and_waiting_can_be_stopped(page):
+    page.click("#compare")
+    page.click("[data-side=b]")
+    page.select_option("#chunks", "16")
+    page.fill("#steps", "64")
+    page.fill("#repeats", "16")
+    page.click("#plan")
+    page.locator("#plan", has_text="Plan").wait_for()
+    a, b = page.locator("article .state").all_inner_texts()
+    assert "certified" in a
+    assert "at most 4000 are allowed here" in b
+    assert "at most 4000 are allowed here" in page.locator("#hint.shown").inner_text()
+    page.click("#compare")
+    busy = {"status": 429, "headers": {"retry-after": "10"}, "body": '{"detail": "the queue is full"}'}
+    page.route("**/v1/plan/stream*", lambda route: route.fulfill(**busy))
+    page.click("#plan")
+    page.locator(".state", has_text="the server is busy").wait_for()
+    page.click("#plan")
+    page.locator(".state", has_text="stopped").wait_for(timeout=5000)
+    assert page.locator("#plan").inner_text() == "Plan"
+    assert all("422" in problem or "429" in problem for problem in page.problems)
+    page.problems.clear()
+
+
+def test_a_drive_that_is_stopped_or_refused_says_so(page):
+    plan(page)
+    page.route("**/v1/drive", lambda route: route.fulfill(status=422, body='{"detail": "not here"}'))
+    page.click("#drive")
+    page.locator(".state.bad", has_text="Not here").wait_for()
+    assert page.locator("#plan").inner_text() == "Plan"
+    page.unroute("**/v1/drive")
+    page.route("**/v1/drive", lambda route: None)  # it never answers
+    page.click("#drive")
+    page.locator(".state", has_text="driving").wait_for()
+    page.click("#plan")
+    page.locator(".state", has_text="the drive was stopped").wait_for()
+    page.problems.clear()
+
+
+def test_settings_that_a_model_does_not_have_fall_back_and_same_again_is_the_plan_shown(page):
+    page.goto(page.url.split("#")[0] + LINK.replace("a=auto", "a=24").replace(",8,0", ",8,9999999999"))
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator("#chunks").input_value() == "auto"
+    assert page.locator("#seed").input_value() == "0"
+    chunks = plan(page)
+    page.fill("#seed", "5")
+    page.locator("#seed").blur()
+    page.click("#again")
+    page.locator("#plan", has_text="Stop").wait_for()
+    assert planned(page) == chunks
+    assert page.locator("#seed").input_value() == "0"
+    page.fill("#seed", "-1")
+    page.click("#plan")
+    assert page.locator("#plan").inner_text() == "Plan", "a wrong field is shown, and nothing is asked for"
+
+
+def test_a_server_without_a_maze_to_draw_says_so(browser, site):
+    page = browser.new_context().new_page()
+
+    def flat(route):
+        reply = route.fetch()
+        offer = reply.json()
+        offer["models"][0]["maze"] = None
+        route.fulfill(response=reply, json=offer)
+
+    page.route("**/v1/models", flat)
+    page.goto(site)
+    page.locator("#hint.shown", has_text="No model of this server has a maze").wait_for()
+    page.context.close()
+
+
 def test_a_page_whose_server_has_a_token_asks_for_it_once(browser, library):
     secret = "a-token-of-some-length"
     with serving(Settings(token=secret), library) as (address, _):

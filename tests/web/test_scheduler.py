@@ -2,14 +2,17 @@
 
 import threading
 import time
+from concurrent.futures import CancelledError
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from compdiffuser import PlanConfig, Planner, SamplerConfig
+from compdiffuser.types import UserError
 from compdiffuser.web.messages import PlanRequest
-from compdiffuser.web.scheduler import ROWS, Closed, Full
-from compdiffuser.web.service import Service
+from compdiffuser.web.scheduler import EVALUATIONS, ROWS, Closed, Full
+from compdiffuser.web.service import Service, check
 from compdiffuser.web.settings import Settings
 
 QUICK = {"steps": 3, "repeats": 1}
@@ -65,6 +68,25 @@ def test_a_plan_is_the_same_in_a_batch_of_strangers_and_alone_by_the_lines_in_it
         assert reply.n_chunks == alone.n_chunks
         np.testing.assert_allclose(reply.states, alone.states, atol=1e-3)
         assert reply.score == pytest.approx(alone.score, rel=1e-3)
+
+
+def test_asking_what_comes_next_changes_nothing_and_a_plan_with_many_choices_of_k_is_the_planners_own(service, folder):
+    asked = request(candidates=24)
+    job = service.job(asked)
+    job.search.choices = [1, 2, 3, 4, 5]
+    job.planner.config = replace(job.planner.config, certify=-1.0)  # nothing is certified: all waves are made
+    job.on_wave = lambda: [job.next_rows for _ in range(3)]
+    service.submit(job)
+    service.scheduler.start()
+    assert job.ended.result(20)
+    planner = Planner.from_pretrained(folder, "cpu", job.planner.config)
+    alone = planner.search(asked.start, asked.goal, "auto", 24, asked.seed)
+    alone.choices = [1, 2, 3, 4, 5]
+    while not alone.done:
+        planner.advance([alone])
+    assert [len(c.chunks) for c in job.search.candidates] == [len(c.chunks) for c in alone.candidates]
+    assert job.search.choices == alone.choices != [1, 2, 3, 4, 5]
+    np.testing.assert_allclose(job.planner.result(job.search).states, planner.result(alone).states, atol=1e-3)
 
 
 def test_alone_a_request_makes_a_full_wave_and_among_many_a_smaller_one_unless_it_names_its_own(service):
@@ -163,7 +185,7 @@ def test_nobody_plans_for_someone_who_has_left(service):
         begun.set()
         time.sleep(0.02)
 
-    (job,) = submit(service, request(steps=30, candidates=64, wave=64))
+    (job,) = submit(service, request(steps=30, candidates=64, wave=40))
     job.on_round = watch
     service.scheduler.start()
     assert begun.wait(20)
@@ -187,7 +209,7 @@ def test_a_request_that_takes_too_long_gets_what_there_is_or_a_refusal(service):
 
 
 def test_a_server_that_stops_ends_all_requests(service):
-    running, waiting = submit(service, request(steps=30, candidates=64, wave=64), request(steps=29))
+    running, waiting = submit(service, request(steps=30, candidates=64, wave=40), request(steps=29))
     begun = threading.Event()
     for job in (running, waiting):
         job.on_round = lambda index, seen: (begun.set(), time.sleep(0.02))
@@ -199,3 +221,52 @@ def test_a_server_that_stops_ends_all_requests(service):
             job.ended.result(5)
     with pytest.raises(Closed):
         submit(service, request())
+
+
+def test_a_wave_stays_short_whatever_it_is_asked_for(service):
+    heavy = request(chunks=3, steps=64, repeats=16, wave=40)
+    (job,) = submit(service, heavy)
+    job.on_round = lambda index, seen: job.ended.cancel()
+    service.scheduler.start()
+    with pytest.raises(CancelledError):
+        job.ended.result(20)
+    evaluations = check(heavy, job.planner, service.settings.limits)
+    assert job.search.wave == EVALUATIONS["cpu"] // evaluations < 40
+    with pytest.raises(UserError, match="wave may be at most 42 with up to 3 chunks here, not 43"):
+        service.job(request(wave=43))
+
+
+def test_who_leaves_takes_their_share_of_the_time_along(service):
+    service.scheduler.pace = 5.0
+    jobs = submit(service, *(request(i) for i in range(3)))
+    service.scheduler._since = 6.0
+    for job in jobs[:2]:
+        job.ended.cancel()
+    submit(service, request())
+    assert service.scheduler.pace == pytest.approx(5.0 + 0.3 * (3.0 - 5.0))
+    assert service.scheduler._since == 0
+
+
+def test_every_end_is_counted_once(service):
+    late, failed, left, fine = submit(service, *(request(i) for i in range(4)))
+    late.deadline = 0.0
+    failed.search.choices = []
+    left.ended.cancel()
+    service.scheduler.start()
+    assert fine.ended.result(20)
+    (after,) = submit(service, request())
+    assert after.ended.result(20)
+    counted = service.metrics.text(0, 0)
+    for outcome in ("late", "failed", "cancelled"):
+        assert f'plans_total{{outcome="{outcome}"}} 1\n' in counted
+    assert sum(service.metrics._plans.values()) == 5
+
+
+def test_the_planning_thread_outlives_a_fault_in_the_choice_of_the_next_wave(service):
+    (bad,) = submit(service, request())
+    bad.search.candidates = None
+    service.scheduler.start()
+    with pytest.raises(TypeError):
+        bad.ended.result(20)
+    (after,) = submit(service, request())
+    assert after.ended.result(20)

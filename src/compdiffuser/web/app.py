@@ -20,18 +20,22 @@ from compdiffuser.web.guard import Guard
 from compdiffuser.web.library import Library, Unknown
 from compdiffuser.web.messages import Health, ModelsReply, PlanQuery, PlanReply, PlanRequest, Problem
 from compdiffuser.web.roads import add_drive
-from compdiffuser.web.scheduler import Closed, Full, Job, default_wave
-from compdiffuser.web.service import Service
+from compdiffuser.web.scheduler import Closed, Full, Job, default_wave, most_rows
+from compdiffuser.web.service import Service, sentence
 from compdiffuser.web.settings import Settings
-from compdiffuser.web.streaming import Film, Mailbox, event
+from compdiffuser.web.streaming import HEADERS, Film, Mailbox, event
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The request is not understood."},
     401: {"model": Problem, "description": "The token is missing or wrong."},
+    403: {"model": Problem, "description": "A page of another site asks."},
     404: {"model": Problem, "description": "There is no model of that name."},
+    408: {"model": Problem, "description": "The body did not arrive in time."},
     413: {"model": Problem, "description": "The body is too large."},
+    421: {"model": Problem, "description": "The server does not answer for this host."},
     422: {"model": Problem, "description": "Something given cannot be planned; the sentence names it."},
     429: {"model": Problem, "description": "The queue is full; `Retry-After` says when to come back."},
+    500: {"model": Problem, "description": "The server failed; its log says why."},
     503: {"model": Problem, "description": "The server is stopping."},
     504: {"model": Problem, "description": "No plan was made in time."},
 }
@@ -52,6 +56,7 @@ def create_app(settings: Settings, library: Library) -> FastAPI:
         service.scheduler.start()
         yield
         await run_in_threadpool(service.scheduler.close)
+        await run_in_threadpool(service.stages.close)
 
     app = FastAPI(
         title="CompDiffuser", version=version("compdiffuser"), lifespan=life, docs_url=None, redoc_url=None,
@@ -87,7 +92,7 @@ def create_app(settings: Settings, library: Library) -> FastAPI:
         job.on_round, job.on_wave = film.on_round, film.on_wave
         service.submit(job)
         job.ended.add_done_callback(lambda _: mailbox.post("ended", None))
-        return StreamingResponse(_events(service, body, job, mailbox), media_type="text/event-stream")
+        return StreamingResponse(_events(service, body, job, mailbox), 200, HEADERS, "text/event-stream")
 
     @app.get("/v1/models", response_model=ModelsReply, responses={401: REFUSALS[401]})
     async def models() -> ModelsReply:
@@ -95,19 +100,20 @@ def create_app(settings: Settings, library: Library) -> FastAPI:
         described = [await run_in_threadpool(library.describe, name) for name in library.names]
         limits = {name: getattr(settings.limits, name) for name in ("chunks", "candidates", "steps", "repeats")}
         device = library.get(library.default).device.type
-        return ModelsReply(default=library.default, wave=default_wave(device), limits=limits, models=described)
+        return ModelsReply(
+            default=library.default, wave=default_wave(device), rows=most_rows(device), limits=limits, models=described
+        )
 
     @app.get("/healthz", response_model=Health)
     async def healthz() -> Health:
         """Whether the server is up, and how busy."""
-        begun = service.scheduler.begun
-        return Health(status="ok", waiting=len(service.scheduler.jobs) - begun, running=begun)
+        waiting, running = service.scheduler.load
+        return Health(status="ok", waiting=waiting, running=running)
 
     @app.get("/metrics", response_class=PlainTextResponse, responses={401: REFUSALS[401]})
     async def metrics() -> PlainTextResponse:
         """Counters in Prometheus' text format."""
-        begun = service.scheduler.begun
-        text = service.metrics.text(len(service.scheduler.jobs) - begun, begun)
+        text = service.metrics.text(*service.scheduler.load)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     add_drive(app, service, {**REFUSALS, **STREAM})
@@ -145,14 +151,7 @@ async def _events(service: Service, body: PlanRequest, job: Job, mailbox: Mailbo
         except Exception as error:
             yield event("error", {"detail": sentence(error)})
     finally:
-        if job.ended.cancel():
-            service.metrics.plan("cancelled")
-
-
-def sentence(error: BaseException) -> str:
-    """What a client is told; what it cannot help goes to the log only."""
-    known = isinstance(error, UserError | Full | Closed | Unknown | TimeoutError)
-    return str(error).strip("'\"") if known else "planning failed; the server's log says why"
+        job.ended.cancel()
 
 
 def _tell_failures(app: FastAPI) -> None:
@@ -167,16 +166,27 @@ def _tell_failures(app: FastAPI) -> None:
     tell(Full, 429, lambda error: {"retry-after": str(error.retry_after)})
     tell(Closed, 503)
     tell(TimeoutError, 504)
-    tell(Exception, 500)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-        given = f", not {str(first['input'])[:60]!r}" if first["type"] not in ("missing", "json_invalid") else ""
-        return JSONResponse({"detail": f"{where}: {first['msg'].lower()}{given}"}, 422)
+        return JSONResponse({"detail": _mistake(error.errors()[0])}, 422)
 
     @app.exception_handler(Left)
     async def left(request: Request, error: Left) -> Response:
-        app.state.service.metrics.plan("cancelled")
         return Response(status_code=499)
+
+
+def _mistake(first: dict[str, Any]) -> str:
+    """The first thing that is wrong with a request, in one sentence."""
+    kind, given = first["type"], str(first["input"])[:60]
+    if kind == "json_invalid":
+        return f"the body is not JSON: {first['ctx']['error'].lower()}"
+    if kind == "model_attributes_type":
+        return "the body must be a JSON object, sent with the content type application/json"
+    place = [str(part) for part in first["loc"][1:]] or ["the body"]
+    where = place[0]
+    if where == "chunks":
+        return f"chunks: input should be 'auto' or a number of at least 1, not {given!r}"
+    if kind == "string_pattern_mismatch":
+        return f"{where}: input should be numbers separated by commas, such as 0.5,-2, not {given!r}"
+    return f"{'.'.join(place)}: {first['msg'].lower()}" + ("" if kind == "missing" else f", not {given!r}")

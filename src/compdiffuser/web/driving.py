@@ -88,11 +88,15 @@ class Stages:
 
     def give_back(self, stage: Stage) -> None:
         with self._lock:
-            self._idle[stage.preset.name].append(stage)
+            self._idle.setdefault(stage.preset.name, []).append(stage)
 
     def close(self) -> None:
-        for stage in (stage for stages in self._idle.values() for stage in stages):
-            stage.close()
+        """Close those that are idle."""
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for stages in idle.values():
+            for stage in stages:
+                stage.close()
 
 
 class Driver:
@@ -143,8 +147,10 @@ def drive(
             Driver(request, preset, again, tell), preset, Following(replan=request.replan, seed=request.seed)
         )
         result = evaluate(follower, preset, tasks=[1], episodes=1, seed=request.seed, pool=stage)[0]
-    finally:
-        stages.give_back(stage)
+    except BaseException:
+        stage.close()  # nobody knows what state it is in
+        raise
+    stages.give_back(stage)
     if way:
         tell("moved", {"path": way})
     return result

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from compdiffuser.web.metrics import Metrics
-from compdiffuser.web.settings import Settings
+from compdiffuser.web.settings import Settings, host_name
+
+log = logging.getLogger("compdiffuser.web")
 
 POLICY = "; ".join(
     (
@@ -50,8 +53,12 @@ class Guard:
                 await self.app(scope, receive, send)
             return
 
+        begun = False
+
         async def answer(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
@@ -74,22 +81,30 @@ class Guard:
             given = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        await self.app(scope, again, answer)
+        try:
+            await self.app(scope, again, answer)
+        except Exception:
+            if begun:
+                raise
+            log.exception("a request failed")
+            await _refuse(answer, Refused(500, "this request failed; the server's log says why"))
 
     def _admit(self, path: str, headers: Headers) -> None:
         host = headers.get("host", "")
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if "*" not in self.settings.hosts and name not in self.settings.hosts:
+        if "*" not in self.settings.hosts and host_name(host) not in self.settings.hosts:
             raise Refused(421, f"this server does not answer for the host '{host[:100]}'")
         if not path.startswith(("/v1/", "/metrics")):
             return
         origin = headers.get("origin")
-        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and origin not in self.settings.origins:
+        elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        elsewhere |= origin is not None and origin.partition("://")[2] != host
+        if elsewhere and origin not in self.settings.origins:
             raise Refused(403, "pages of other sites may not use this server")
         if self.settings.token is not None:
             given = headers.get("authorization", "")
             if not hmac.compare_digest(given.encode(), f"Bearer {self.settings.token}".encode()):
-                raise Refused(401, "this server asks for a token", **{"www-authenticate": "Bearer"})
+                wrong = "this is not the token of this server" if given else "this server asks for a token"
+                raise Refused(401, wrong, **{"www-authenticate": "Bearer"})
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, as long as it is small and comes in time."""
@@ -97,7 +112,7 @@ class Guard:
         told = Headers(scope=scope).get("content-length", "0")
         if told.isdigit() and int(told) > most:
             raise Refused(413, f"a request may have {most} bytes, this one has {told}")
-        parts: list[bytes] = []
+        body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 more = True
@@ -105,13 +120,13 @@ class Guard:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refused(400, "the request ended before its body")
-                    parts.append(message.get("body", b""))
+                    body += message.get("body", b"")
                     more = message.get("more_body", False)
-                    if sum(map(len, parts)) > most:
+                    if len(body) > most:
                         raise Refused(413, f"a request may have {most} bytes, this one has more")
         except TimeoutError:
             raise Refused(408, f"the request's body did not arrive within {BODY_SECONDS:g} s") from None
-        return b"".join(parts)
+        return bytes(body)
 
 
 async def _refuse(send: Send, refusal: Refused) -> None:

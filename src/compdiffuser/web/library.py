@@ -35,7 +35,15 @@ class Library:
 
     def __init__(self, names: Sequence[str] = (), device: str = "auto") -> None:
         self.device = device
-        self._folders = dict(_named(name) for name in names) if names else _shipped()
+        self._folders: dict[str, Path] = {} if names else _shipped()
+        self._sources = {name: name for name in self._folders}
+        for name in names:
+            folder = locate(name)
+            if folder.name in self._folders:
+                raise UserError(
+                    f"'{name}' and '{self._sources[folder.name]}' are both called '{folder.name}'; rename one of them"
+                )
+            self._folders[folder.name], self._sources[folder.name] = folder, name
         if not self._folders:
             raise UserError(f"there is no planner in '{pretrained_folder()}'; train one, and name it with --models")
         self.default = DEFAULT if DEFAULT in self._folders else next(iter(self._folders))
@@ -45,6 +53,10 @@ class Library:
     @property
     def names(self) -> list[str]:
         return list(self._folders)
+
+    def source(self, name: str) -> str:
+        """What `Planner.from_pretrained` and the command line take for this planner: its name, or its folder."""
+        return self._sources[name]
 
     def get(self, name: str) -> Planner:
         """The planner of that name; loading it takes a moment the first time."""
@@ -96,11 +108,6 @@ def layout_of(planner: Planner) -> Maze | None:
 
 def _shipped() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in sorted(pretrained_folder().glob(f"*/{CONFIG}"))}
-
-
-def _named(name: str) -> tuple[str, Path]:
-    folder = locate(name)
-    return folder.name, folder
 
 
 def _plain(numbers: object) -> list[float]:

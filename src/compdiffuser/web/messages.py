@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from compdiffuser.types import UserError
+
 Order = Literal["autoregressive", "autoregressive-backward", "parallel", "gsc"]
 State = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1, max_length=64)]
-NUMBERS = r"^\s*-?\d{1,9}(\.\d{0,9})?(\s*,\s*-?\d{1,9}(\.\d{0,9})?){0,63}\s*$"
-Numbers = Annotated[str, Field(pattern=NUMBERS, max_length=400, examples=["0,0"])]
+NUMBER = r"-?[0-9]{1,9}(\.[0-9]{0,20})?([eE][-+]?[0-9]{1,3})?"
+NUMBERS = rf"^\s*{NUMBER}(\s*,\s*{NUMBER}){{0,63}}\s*$"
+Numbers = Annotated[str, Field(pattern=NUMBERS, max_length=2000, examples=["0,0"])]
 
 
 class Message(BaseModel):
@@ -22,7 +26,7 @@ class Options(Message):
     chunks: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     """K, the number of chunks; `auto` tries several."""
     candidates: int = Field(default=64, ge=1)
-    """Most candidates to make."""
+    """Most candidates to make from noise; about as many refined ones may come on top."""
     order: Order = "autoregressive"
     steps: int = Field(default=10, ge=1)
     """N, noise levels walked down."""
@@ -31,7 +35,8 @@ class Options(Message):
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """The same seed, with the same `wave`, gives the same plan."""
     wave: Annotated[int, Field(ge=1)] | None = None
-    """Candidates made at a time until one is certified. Left out, the server decides by load; the reply tells."""
+    """Candidates made at a time until one is certified. Left out, the server decides by load. Where they would take
+    long, fewer are made at a time; the reply tells how many."""
     include_candidates: bool = False
     """Whether the reply lists all candidates with their paths."""
 
@@ -62,6 +67,8 @@ class PlanQuery(Options):
         plain = self.model_dump()
         for name in ("start", "goal"):
             plain[name] = [float(part) for part in plain[name].split(",")]
+            if not all(map(math.isfinite, plain[name])):
+                raise UserError(f"the {name} {plain[name]} is not finite")
         return PlanRequest(**plain)
 
 
@@ -71,6 +78,8 @@ class CandidateReply(Message):
     score: float | None
     """Reconstruction error of the worst chunk; lower is better."""
     certified: bool
+    refined: bool
+    """Whether it was made from another one, not from noise."""
     path: list[list[float]]
     """The merged states, thinned."""
 
@@ -97,7 +106,7 @@ class PlanReply(Message):
     fault: str | None
     """Why no agent could follow the plan in its maze, where the maze is known."""
     tried: int
-    """Candidates made."""
+    """Candidates made, refined ones included."""
     wave: int
     """Candidates made at a time; ask for the same to get the same plan."""
     waited: float
@@ -159,6 +168,8 @@ class ModelsReply(Message):
     default: str
     wave: int
     """Candidates made at a time when nobody else is waiting."""
+    rows: int
+    """Chunks that a request may have made at a time: its `wave` may be this over K, and always the one above."""
     limits: dict[str, int]
     models: list[ModelReply]
 

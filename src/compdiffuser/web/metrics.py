@@ -47,7 +47,7 @@ class Metrics:
             self._requests[route, status] += 1
 
     def plan(self, outcome: str, seconds: float | None = None) -> None:
-        """A plan was `certified`, `uncertified`, `refused`, `failed`, `late` or `cancelled`."""
+        """A plan was `certified`, `uncertified`, `refused`, `failed`, `late`, `stopped` or `cancelled`."""
         with self._lock:
             self._plans[outcome] += 1
             if seconds is not None:

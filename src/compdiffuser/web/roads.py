@@ -15,11 +15,11 @@ from starlette.concurrency import run_in_threadpool
 
 from compdiffuser.planning.plan import Plan
 from compdiffuser.types import UserError
-from compdiffuser.web.driving import Stages, Stopped, drive, verdict
+from compdiffuser.web.driving import Stopped, drive, verdict
 from compdiffuser.web.messages import DriveRequest, PlanRequest
-from compdiffuser.web.scheduler import Full
-from compdiffuser.web.service import Service
-from compdiffuser.web.streaming import Mailbox, event
+from compdiffuser.web.scheduler import STOPPING, Closed, Full
+from compdiffuser.web.service import Service, sentence
+from compdiffuser.web.streaming import HEADERS, Mailbox, event
 
 RETRY_AFTER = 5  # seconds
 
@@ -27,7 +27,6 @@ log = logging.getLogger("compdiffuser.web")
 
 
 def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[str, Any]]) -> None:
-    stages = Stages()
     free = threading.BoundedSemaphore(service.settings.drives)
 
     @app.post("/v1/drive", response_class=StreamingResponse, responses=responses)
@@ -41,6 +40,8 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
         def tell(kind: str, data: Any) -> None:
             if stopped.is_set():
                 raise Stopped
+            if service.scheduler.closed:
+                raise Closed(STOPPING)
             mailbox.post(kind, data)
 
         def again(request: PlanRequest) -> Plan:
@@ -57,23 +58,24 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
         def run() -> None:
             try:
                 preset = service.library.get(body.model).preset
-                result = verdict(drive(stages, preset, body, again, tell))
+                result = verdict(drive(service.stages, preset, body, again, tell))
                 service.metrics.drive("success" if result["success"] else str(result["cause"]))
                 mailbox.post("end", result)
             except Stopped:
                 service.metrics.drive("cancelled")
+            except Closed as error:
+                service.metrics.drive("stopped")
+                mailbox.post("error", {"detail": sentence(error)})
             except Exception as error:
                 log.exception("a drive failed")
-                known = isinstance(error, UserError | Full | TimeoutError)
-                mailbox.post(
-                    "error", {"detail": str(error) if known else "the drive failed; the server's log says why"}
-                )
+                service.metrics.drive("failed")
+                mailbox.post("error", {"detail": sentence(error, "the drive")})
             finally:
                 free.release()
                 mailbox.post("ended", None)
 
         asyncio.get_running_loop().run_in_executor(None, run)
-        return StreamingResponse(_events(mailbox, stopped), media_type="text/event-stream")
+        return StreamingResponse(_events(mailbox, stopped), 200, HEADERS, "text/event-stream")
 
 
 async def _events(mailbox: Mailbox, stopped: threading.Event) -> AsyncIterator[str]:

@@ -24,6 +24,9 @@ from compdiffuser.web.metrics import Metrics
 GATHER = 0.01  # seconds in which requests that arrive together find each other
 ROWS = {"cpu": 128, "cuda": 16_384}
 """Chunks in one wave. More of them take longer and are no more efficient."""
+EVALUATIONS = {"cpu": 8_000, "cuda": 256_000}
+"""Network evaluations of chunks in one request's wave, so that it ends within seconds and others have their turn."""
+STOPPING = "the server is stopping"
 
 log = logging.getLogger("compdiffuser.web")
 
@@ -54,6 +57,8 @@ class Job:
     """Jobs of one group can share a batch: the same model, sampled the same way."""
     deadline: float
     """On the clock of `time.monotonic`."""
+    most_wave: int
+    """Candidates at a time that keep a wave short."""
     wave: int | None = None
     """Candidates at a time, where the request names it."""
     on_round: Callable[[int, Round], None] | None = None
@@ -103,13 +108,18 @@ class Scheduler:
         self.jobs: list[Job] = []
         self.pace = 1.0
         """Seconds per plan of late: who would wait for longer than it may is told to come back."""
-        self._since = 0.0  # seconds of planning since the last plan
+        self._since = 0.0  # seconds of planning that nobody's leaving has accounted for yet
+        self._left = 0  # who left since then
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="planning", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     def close(self) -> None:
         """Refuse what comes, stop what runs, and fail all that wait."""
@@ -121,8 +131,8 @@ class Scheduler:
     def submit(self, job: Job) -> None:
         with self._changed:
             if self._closed:
-                raise Closed("the server is stopping")
-            self.jobs = [other for other in self.jobs if not other.gone]
+                raise Closed(STOPPING)
+            self._leave()
             too_long = len(self.jobs) * self.pace > job.deadline - time.monotonic()
             if len(self.jobs) >= self.capacity or (self.jobs and too_long):
                 raise Full(max(1, math.ceil(self.pace)))
@@ -132,18 +142,26 @@ class Scheduler:
     @property
     def begun(self) -> int:
         """Jobs that something has been made for already; the others wait for their first wave."""
-        return sum(job.begun is not None for job in self.jobs)
+        return self.load[1]
+
+    @property
+    def load(self) -> tuple[int, int]:
+        """Jobs that wait for their first wave, and jobs that are being planned."""
+        jobs = self.jobs
+        begun = sum(job.begun is not None for job in jobs)
+        return len(jobs) - begun, begun
 
     def _work(self) -> None:
-        while batch := self._next():
+        while not self._closed:
             try:
-                self._wave(batch)
+                if batch := self._next():
+                    self._wave(batch)
             except Exception as error:  # the thread must outlive every request
                 log.exception("planning failed")
-                for job in batch:
+                for job in self.jobs:
                     job.fail(error)
         for job in self.jobs:
-            job.fail(Closed("the server is stopping"))
+            job.fail(Closed(STOPPING))
 
     def _next(self) -> list[Job]:
         """The jobs of the next wave; none when the server stops."""
@@ -163,54 +181,55 @@ class Scheduler:
                     continue
                 if job.begun is None:
                     fair = max(1, default_wave(job.planner.device.type) // len(self.jobs))
-                    job.search.wave = min(job.wave or fair, job.search.most)
+                    job.search.wave = min(job.wave or fair, job.most_wave)
                 rows += job.next_rows
-                if batch and rows > ROWS[job.planner.device.type]:
+                if batch and rows > most_rows(job.planner.device.type):
                     break
                 job.begun = job.begun or time.monotonic()
                 batch.append(job)
             return batch
 
     def _leave(self) -> None:
-        """Let go of jobs that are done, late or given up."""
+        """Let go of jobs that are done, late or given up; the pace is the planning time per job that leaves."""
         for job in self.jobs:
             if not job.gone and job.late:
                 if job.search.candidates:
                     job.end(complete=job.search.done)
                 else:
                     job.fail(TimeoutError("no plan was made in time"))
-        self.jobs = [job for job in self.jobs if not job.gone]
+        staying = [job for job in self.jobs if not job.gone]
+        self._left += len(self.jobs) - len(staying)
+        self.jobs = staying
+        if self._left and self._since:
+            self.pace += 0.3 * (self._since / self._left - self.pace)
+            self._since, self._left = 0.0, 0
 
     def _wave(self, batch: list[Job]) -> None:
         began = time.monotonic()
-        with suppress(Abandoned):
-            try:
-                batch[0].planner.advance([job.search for job in batch], lambda seen: self._watch(batch, seen))
-            except Abandoned:
-                raise
-            except Exception as error:
-                if len(batch) == 1:
-                    log.exception("a request failed")
-                    batch[0].fail(error)
-                else:
-                    # One of them cannot be planned. Alone, each harms only itself.
-                    for job in batch:
-                        self._wave([job])
+        made = False
+        try:
+            batch[0].planner.advance([job.search for job in batch], lambda seen: self._watch(batch, seen))
+            made = True
+        except Abandoned:
+            pass
+        except Exception as error:
+            if len(batch) > 1:
+                # One of them cannot be planned. Alone, each harms only itself.
+                for job in batch:
+                    self._wave([job])
                 return
+            log.exception("a request failed")
+            batch[0].fail(error)
         seconds = time.monotonic() - began
         self.metrics.batch(len(batch), seconds)
-        self._since += seconds
-        finished = 0
         for job in batch:
-            if job.gone or not job.search.candidates:
-                continue
-            self._tell(job, job.on_wave)
-            if job.search.done:
-                job.end(complete=True)
-                finished += 1
-        if finished:
-            self.pace += 0.3 * (self._since / finished - self.pace)
-            self._since = 0.0
+            if made and not job.gone:
+                self._tell(job, job.on_wave)
+                if job.search.done:
+                    job.end(complete=True)
+        with self._changed:
+            self._since += seconds
+            self._leave()
 
     def _watch(self, batch: list[Job], seen: Round) -> None:
         if self._closed or all(job.gone or job.late for job in batch):
@@ -233,3 +252,13 @@ class Scheduler:
 def default_wave(device: str) -> int:
     """Candidates at a time where nobody else waits: what the planner makes by itself."""
     return 64 if device == "cuda" else 8
+
+
+def most_rows(device: str) -> int:
+    """Chunks that are made at a time on a device."""
+    return ROWS.get(device, ROWS["cpu"])
+
+
+def most_wave(device: str, n_chunks: int) -> int:
+    """Candidates of K chunks that a request may have made at a time, so that others need not wait long."""
+    return max(default_wave(device), most_rows(device) // n_chunks)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import uvicorn
 
@@ -15,6 +16,7 @@ from compdiffuser.web.library import Library
 from compdiffuser.web.settings import Settings
 
 CONNECTIONS = 512
+LAST_WORDS = 2.0  # seconds before connections are cut, in which whoever still waits is told
 
 
 def serve(settings: Settings, models: Sequence[str] = ()) -> None:
@@ -23,8 +25,9 @@ def serve(settings: Settings, models: Sequence[str] = ()) -> None:
     library = Library(models, settings.device)
     library.load()
     listener = bind(settings.host, settings.port)
+    app = create_app(settings, library)
     config = uvicorn.Config(
-        create_app(settings, library), log_level="warning", access_log=False, server_header=False,
+        app, log_level="warning", access_log=False, server_header=False,
         limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=int(settings.grace),
     )  # fmt: skip
     port = listener.getsockname()[1]
@@ -35,7 +38,24 @@ def serve(settings: Settings, models: Sequence[str] = ()) -> None:
     )
     if not settings.on_loopback and settings.token is None:
         print("There is no token: whoever reaches this machine may plan.", file=sys.stderr, flush=True)
-    uvicorn.Server(config).run(sockets=[listener])
+    Server(config, app.state.service.scheduler.close).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """A server that ends what is still under way with `end`, a moment before it would cut the connections."""
+
+    def __init__(self, config: uvicorn.Config, end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end = end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        grace = (self.config.timeout_graceful_shutdown or 0) - LAST_WORDS
+        ending = loop.call_later(max(grace, 0.0), loop.run_in_executor, None, self._end)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            ending.cancel()
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +15,11 @@ import numpy as np
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
 from compdiffuser.planning.planner import Planner
 from compdiffuser.types import UserError
-from compdiffuser.web.library import Library
+from compdiffuser.web.driving import Stages
+from compdiffuser.web.library import Library, Unknown
 from compdiffuser.web.messages import CandidateReply, Options, PlanReply, PlanRequest
 from compdiffuser.web.metrics import Metrics
-from compdiffuser.web.scheduler import Job, Scheduler
+from compdiffuser.web.scheduler import EVALUATIONS, Closed, Full, Job, Scheduler, most_wave
 from compdiffuser.web.settings import Limits, Settings
 from compdiffuser.web.streaming import summary
 
@@ -28,6 +32,7 @@ class Service:
         self.library = library
         self.metrics = Metrics()
         self.scheduler = Scheduler(settings.queue, self.metrics)
+        self.stages = Stages()
 
     def job(self, request: PlanRequest, placed: bool = True) -> Job:
         """A job for a request, or a sentence about what is wrong with it.
@@ -35,14 +40,15 @@ class Service:
         `placed` says that someone chose the start; an agent on its way may well touch a wall.
         """
         planner = self.library.get(request.model)
-        check(request, planner, self.settings.limits)
+        evaluations = check(request, planner, self.settings.limits)
         if placed:
             self.library.check(request.model, {"start": request.start, "goal": request.goal})
         sampler = _sampler(request, planner)
         planner = planner.with_sampler(**sampler)
         search = planner.search(request.start, request.goal, request.chunks, request.candidates, request.seed)
         group = (request.model, *sampler.items())
-        return Job(planner, search, group, time.monotonic() + self.settings.timeout, request.wave)
+        short = max(1, EVALUATIONS.get(planner.device.type, EVALUATIONS["cpu"]) // evaluations)
+        return Job(planner, search, group, time.monotonic() + self.settings.timeout, short, request.wave)
 
     def submit(self, job: Job) -> None:
         try:
@@ -50,13 +56,23 @@ class Service:
         except RuntimeError:
             self.metrics.plan("refused")
             raise
+        job.ended.add_done_callback(partial(self._count, job))
+
+    def _count(self, job: Job, ended: Future[bool]) -> None:
+        if ended.cancelled():
+            self.metrics.plan("cancelled")
+        elif error := ended.exception():
+            late, stopped = isinstance(error, TimeoutError), isinstance(error, Closed)
+            self.metrics.plan("late" if late else "stopped" if stopped else "failed")
+        else:
+            outcome = "certified" if job.search.certified else "uncertified"
+            self.metrics.plan(outcome, time.monotonic() - job.arrived)
 
     def reply(self, request: PlanRequest, job: Job, complete: bool) -> PlanReply:
         search = job.search
         now = time.monotonic()
         begun = job.begun or now
         plan = job.planner.result(search, now - begun)
-        self.metrics.plan("certified" if plan.ok else "uncertified", now - job.arrived)
         options = Options(**{name: getattr(request, name) for name in Options.model_fields})
         options.wave = search.wave
         listed = (
@@ -82,13 +98,19 @@ class Service:
             waited=begun - job.arrived,
             seconds=plan.seconds,
             options=options,
-            reproduce=reproduce(request, search.wave, job.planner.device.type),
+            reproduce=reproduce(request, self.library.source(request.model), search.wave, job.planner.device.type),
             candidates=listed,
         )
 
 
-def check(request: PlanRequest, planner: Planner, limits: Limits) -> None:
-    """Refuse what would keep others waiting for too long."""
+def sentence(error: BaseException, what: str = "planning") -> str:
+    """What a client is told; what it cannot help goes to the log only."""
+    known = isinstance(error, UserError | Full | Closed | Unknown | TimeoutError)
+    return str(error).strip("'\"") if known else f"{what} failed; the server's log says why"
+
+
+def check(request: PlanRequest, planner: Planner, limits: Limits) -> int:
+    """Refuse what would keep others waiting for too long; the network evaluations that a candidate may take."""
     most = request.chunks if isinstance(request.chunks, int) else planner.preset.max_chunks
     asked = {"chunks": most, "candidates": request.candidates, "steps": request.steps, "repeats": request.repeats}
     for name, value in asked.items():
@@ -101,8 +123,10 @@ def check(request: PlanRequest, planner: Planner, limits: Limits) -> None:
             f"{most} chunks with these steps and repeats take {evaluations} evaluations per candidate; "
             f"at most {limits.evaluations} are allowed here"
         )
-    if request.wave is not None and request.wave > limits.candidates:
-        raise UserError(f"wave may be at most {limits.candidates} here, not {request.wave}")
+    widest = most_wave(planner.device.type, most)
+    if request.wave is not None and request.wave > widest:
+        raise UserError(f"wave may be at most {widest} with up to {most} chunks here, not {request.wave}")
+    return evaluations
 
 
 def _sampler(request: PlanRequest, planner: Planner) -> dict[str, Any]:
@@ -113,12 +137,12 @@ def _finite(number: float) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def reproduce(request: PlanRequest, wave: int, device: str) -> dict[str, str]:
+def reproduce(request: PlanRequest, source: str, wave: int, device: str) -> dict[str, str]:
     """The lines that make the same plan, in Python and in a shell."""
     usual = SamplerConfig()
     changes = {name: getattr(request, name) for name in ("order", "steps", "repeats")}
     changes = {name: value for name, value in changes.items() if value != getattr(usual, name)}
-    name, chunks = json.dumps(request.model), json.dumps(request.chunks)
+    name, chunks = json.dumps(source), json.dumps(request.chunks)
     written = "".join(f", {key}={value!r}" for key, value in changes.items())[2:]
     sampler = f"sampler=SamplerConfig({written}), " if changes else ""
     python = [
@@ -135,7 +159,7 @@ def reproduce(request: PlanRequest, wave: int, device: str) -> dict[str, str]:
         for what, state in (("start", request.start), ("goal", request.goal))
     ]
     shell = [
-        f"compdiffuser plan {request.model} {places[0]} {places[1]} --chunks {request.chunks}",
+        f"compdiffuser plan {shlex.quote(source)} {places[0]} {places[1]} --chunks {request.chunks}",
         f"--candidates {request.candidates} --seed {request.seed} --wave {wave} --device {device}",
         *(f"--{key} {value}" for key, value in changes.items()),
         "--png plan.png",

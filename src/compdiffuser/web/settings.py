@@ -33,7 +33,7 @@ class Settings:
     token: str | None = None
     """Asked of every request for plans, as `Authorization: Bearer …`, where it is set."""
     origins: tuple[str, ...] = ()
-    """Other web pages that may use this server."""
+    """Other web pages that may use this server, and addresses under which a proxy offers it."""
     queue: int = 64
     """Requests under way at the same time; further ones are told to come back."""
     drives: int = 4
@@ -49,6 +49,8 @@ class Settings:
             raise UserError(f"a port lies between 0 and 65535, not at {self.port}")
         if self.token is not None and len(self.token) < 16:
             raise UserError(f"a token needs at least 16 characters, this one has {len(self.token)}")
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
+            raise UserError("a token is made of plain ASCII characters, since it travels in a header")
         for origin in self.origins:
             if "://" not in origin or origin.count("/") != 2:
                 raise UserError(f"an origin looks like https://example.org, not like '{origin}'")
@@ -68,5 +70,14 @@ class Settings:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Host names under which the server answers. On loopback only its own: no page elsewhere can pose as it."""
-        return (*LOOPBACK, self.host) if self.on_loopback else ("*",)
+        """Host names under which the server answers.
+
+        On loopback only its own, and those of `origins`, under which a proxy may offer it: none can pose as it.
+        """
+        proxies = (host_name(origin.partition("://")[2]) for origin in self.origins)
+        return (*LOOPBACK, self.host, *proxies) if self.on_loopback else ("*",)
+
+
+def host_name(address: str) -> str:
+    """A host and perhaps a port, without the port."""
+    return address if address.endswith("]") else address.rpartition(":")[0] or address

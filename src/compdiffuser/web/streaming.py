@@ -27,6 +27,7 @@ BETWEEN_FRAMES = 0.06  # seconds
 SHOWN_STATES = 160  # of a candidate's finished path
 POINTS = 20  # states shown of each chunk while it is denoised
 SCALE = 100  # frames hold whole hundredths of a unit
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}  # a proxy must pass every event on at once
 HEARTBEAT = 10.0  # seconds of silence after which a comment keeps the connection open
 
 
@@ -45,7 +46,7 @@ class Mailbox:
     def _put(self, kind: str, data: Any) -> None:
         if kind == "frame" and self._events:
             before, shown = self._events[-1]
-            if before == "frame" and shown["round"] > 1:  # the noise that all begins with is always sent
+            if before == "frame" and shown["round"] > 0:  # the noise that all begins with is always sent
                 self._events.pop()
         self._events.append((kind, data))
         self._filled.set()
@@ -96,31 +97,41 @@ class Film:
             self.mailbox.post("frame", {"round": seen.index + 1, "rounds": seen.count, **self._shown(seen, chains)})
 
     def on_wave(self) -> None:
-        self.mailbox.post("scored", {"candidates": summary(self.planner, self.search)})
+        best = self.search.best
+        told = {"tried": len(self.search.candidates), "certified": best.certified, "score": finite(best.score)}
+        self.mailbox.post("scored", told)
 
     def _begin(self, seen: Round, chains: list[tuple[int, slice]]) -> None:
-        """A new wave, and the noise that its chunks begin with."""
+        """A new wave, and the noise that its chunks begin with where they are not refined ones."""
         key = seen.chains.key[_rows(chains)]
         _, horizon, dim = seen.estimates.shape
         noise = gaussian(key, torch.full_like(key, INITIAL), horizon, dim)
         self._noise = _thinned(noise).cpu().numpy()
         candidates = [{"number": number, "n_chunks": own.stop - own.start} for number, own in chains]
         per_chunk = self._noise.shape[1]
-        self.mailbox.post("wave", {"wave": self.waves, "candidates": candidates, "points": per_chunk, "scale": SCALE})
+        told = {"wave": self.waves, "refined": seen.refined, "candidates": candidates}
+        self.mailbox.post("wave", {**told, "points": per_chunk, "scale": SCALE})
+        if not seen.refined:
+            rows = list(range(len(self._noise)))
+            shown = {"rows": rows, "points": self._points(self._noise)}
+            self.mailbox.post("frame", {"round": 0, "rounds": seen.count, **shown})
 
     def _shown(self, seen: Round, chains: list[tuple[int, slice]]) -> dict[str, list[int]]:
         """Which rows are shown, and x and y of every shown state of each, one after another.
 
-        A chunk that has not moved is noise in the first wave. Later ones may refine plans, so there it is left out.
+        A chunk that has not moved is still noise; where plans are refined it is left out.
         """
         estimates = _thinned(seen.estimates[_rows(chains)]).cpu().numpy()
         moved = np.abs(estimates).sum(axis=(1, 2)) > 0
-        if self.waves == 1:
+        if not seen.refined:
             estimates = np.where(moved[:, None, None], estimates, self._noise)
             moved[:] = True
-        states = self.planner.normalizer.denormalize(estimates[moved])[..., :2]
-        points = np.rint(np.nan_to_num(states) * SCALE).astype(int).ravel()
-        return {"rows": np.flatnonzero(moved).tolist(), "points": points.tolist()}
+        return {"rows": np.flatnonzero(moved).tolist(), "points": self._points(estimates[moved])}
+
+    def _points(self, chunks: Array) -> list[int]:
+        states = self.planner.normalizer.denormalize(chunks)[..., :2]
+        points: list[int] = np.rint(np.nan_to_num(states) * SCALE).astype(int).ravel().tolist()
+        return points
 
 
 def _thinned(chunks: torch.Tensor) -> torch.Tensor:
@@ -133,14 +144,20 @@ def _rows(chains: list[tuple[int, slice]]) -> slice:
     return slice(chains[0][1].start, chains[-1][1].stop)
 
 
+def finite(number: float) -> float | None:
+    """As JSON has it."""
+    return round(number, 5) if math.isfinite(number) else None
+
+
 def summary(planner: Planner, search: Search) -> list[dict[str, Any]]:
     """Candidates so far, best first, with their paths."""
     return [
         {
             "number": candidate.number,
             "n_chunks": len(candidate.chunks),
-            "score": round(candidate.score, 5) if math.isfinite(candidate.score) else None,
+            "score": finite(candidate.score),
             "certified": candidate.certified,
+            "refined": candidate.refined,
             "path": _path(planner.states(candidate)),
         }
         for candidate in search.ranked()

@@ -25,7 +25,8 @@ async function ask(path, options = {}) {
     throw new Refusal(0, "The server cannot be reached.");
   }
   if (reply.status === 401) {
-    const given = await askForToken();
+    const { detail } = await reply.json().catch(() => ({ detail: "this server asks for a token" }));
+    const given = await askForToken(detail[0].toUpperCase() + detail.slice(1));
     if (!given) throw new Refusal(401, "This server asks for a token.");
     sessionStorage.setItem(KEY, given);
     return ask(path, options);
@@ -44,19 +45,20 @@ export const models = async () => (await ask("/v1/models")).json();
 export async function plan(problem, listeners, signal) {
   const query = new URLSearchParams(problem);
   const reply = await ask(`/v1/plan/stream?${query}`, { signal, headers: { accept: "text/event-stream" } });
-  return follow(reply, listeners, "plan");
+  return follow(reply, listeners, "plan", signal);
 }
 
 /** Follow a plan in the real environment; resolves with how it ended. */
 export async function drive(request, listeners, signal) {
   const headers = { "content-type": "application/json" };
   const reply = await ask("/v1/drive", { method: "POST", body: JSON.stringify(request), headers, signal });
-  return follow(reply, listeners, "end");
+  return follow(reply, listeners, "end", signal);
 }
 
-async function follow(reply, listeners, last) {
+async function follow(reply, listeners, last, signal) {
   for await (const { kind, data } of events(reply.body)) {
-    if (kind === "error") throw new Refusal(500, data.detail);
+    signal.throwIfAborted(); // what had come already is not shown any more
+    if (kind === "error") throw new Refusal(500, data.detail[0].toUpperCase() + data.detail.slice(1));
     if (kind === last) return data;
     listeners[kind]?.(data);
   }

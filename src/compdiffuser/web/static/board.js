@@ -9,10 +9,12 @@ export function element(name, attributes = {}, parent = null) {
   return made;
 }
 
-/** Colour of chunk k of K: from indigo over green to orange, readable on light and dark. */
+/** Colour of chunk k of K: from indigo over green to orange, darker on light ground. */
 export function colour(k, count) {
   const share = count > 1 ? k / (count - 1) : 0;
-  return `hsl(${Math.round(245 - 225 * share)} 68% ${Math.round(58 - 8 * Math.sin(share * Math.PI))}%)`;
+  const hue = Math.round(245 - 225 * share);
+  const dim = Math.round(48 - 14 * Math.min(1, 2.5 * Math.sin(share * Math.PI)));
+  return `light-dark(hsl(${hue} 72% ${dim}%), hsl(${hue} 68% ${Math.round(60 - 8 * Math.sin(share * Math.PI))}%))`;
 }
 
 const line = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(2)} ${(-y).toFixed(2)}`).join("");

@@ -34,7 +34,8 @@ export function fromJson(text) {
   const point = (state) => Array.isArray(state) && state.length >= 2 && state.every(Number.isFinite);
   for (const plan of Object.values(content.plans ?? {})) {
     const sound = ["n_chunks", "horizon", "overlap", "length", "confidence", "seconds"].every((key) => Number.isFinite(plan?.[key]))
-      && Array.isArray(plan.states) && plan.states.length > 1 && plan.states.every(point) && point(plan.start) && point(plan.goal);
+      && Array.isArray(plan.states) && plan.states.length > 1 && plan.states.every(point) && point(plan.start) && point(plan.goal)
+      && [plan.candidates ?? []].flat().every((candidate) => Number.isFinite(candidate?.n_chunks) && Array.isArray(candidate.path) && candidate.path.every(point));
     if (!sound) throw new Error("The plan in this file is damaged.");
   }
   return content;

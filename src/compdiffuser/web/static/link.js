@@ -3,9 +3,10 @@
 export const USUAL = { chunks: "auto", candidates: 64, order: "autoregressive", steps: 10, repeats: 8, seed: 0 };
 const ORDERS = ["autoregressive", "autoregressive-backward", "parallel", "gsc"];
 
-const whole = (text, least) => (/^\d{1,10}$/.test(text) && Number(text) >= least ? Number(text) : null);
+const MOST = 2 ** 31 - 1;
+const whole = (text, least) => (/^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= MOST ? Number(text) : null);
 const numbers = (text) => {
-  const found = (text ?? "").split(",").map(Number);
+  const found = (text ?? "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
   return found.length === 2 && found.every(Number.isFinite) ? found : null;
 };
 

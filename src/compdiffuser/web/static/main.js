@@ -1,7 +1,7 @@
 // The page: one state, two panes at most, and the controls that change them.
 
 import * as api from "./api.js";
-import { hint } from "./hint.js";
+import { hint, hush, warn } from "./hint.js";
 import { USUAL, decode, encode } from "./link.js";
 import { Maze, rounded } from "./maze.js";
 import { Pane } from "./pane.js";
@@ -14,10 +14,11 @@ const SETTINGS = ["chunks", "candidates", "order", "steps", "repeats", "seed"];
 const state = { model: "", start: [0, 0], goal: [0, 0], a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
 let offer = null; // what the server has: models, limits
 let side = "a"; // whose settings are shown
-let running = null; // an AbortController while something runs
+let running = null; // what is under way: how to stop it, and a promise of its end
 
 const panes = { a: new Pane("A", { move: place, hint }), b: new Pane("B", { move: place, hint }) };
 const shown = () => (state.compare ? [panes.a, panes.b] : [panes.a]);
+const sides = () => (state.compare ? ["a", "b"] : ["a"]);
 const model = () => offer.models.find(({ name }) => name === state.model);
 
 function remember() {
@@ -26,7 +27,8 @@ function remember() {
 
 /** Put the start or the goal somewhere; plans made for another place are forgotten. */
 function place(end, point) {
-  running?.abort();
+  running?.stop.abort();
+  hush();
   state[end] = point;
   forgetPlans();
   showEnds();
@@ -91,41 +93,74 @@ function showModel() {
   $("chunks").replaceChildren(new Option("automatic", "auto"), ...counts.map((k) => new Option(k, k)));
   for (const name of ["candidates", "steps", "repeats"]) $(name).max = offer.limits[name];
   $("model").value = state.model;
+  for (const key of ["a", "b"]) if (state[key].chunks > counts.length) state[key].chunks = "auto";
 }
 
 function problem(settings) {
   return { model: state.model, start: state.start.join(","), goal: state.goal.join(","), wave: offer.wave, ...settings };
 }
 
-/** Run a task while the buttons say so; a second press of Plan stops it. */
-async function busy(task) {
-  running = new AbortController();
-  refresh();
-  try {
-    await task(running.signal);
-  } catch (error) {
-    if (error.name !== "AbortError") hint(error.message);
-    for (const pane of shown()) if (!pane.plan) pane.say("");
-  } finally {
-    running = null;
-    refresh();
+/** Stop what is under way, and wait until it has cleaned up. */
+async function halt() {
+  while (running) {
+    running.stop.abort();
+    await running.ended;
   }
 }
 
-async function plan() {
-  if (["start", "goal"].some((end) => refuse(end, state[end]))) return;
+/** Run a task while the buttons say so, after the one before has ended; a second press of Plan stops it. */
+async function busy(task) {
+  await halt();
+  const own = { stop: new AbortController() };
+  running = own;
+  hush();
+  refresh();
+  own.ended = task(own.stop.signal)
+    .catch((error) => { if (error.name !== "AbortError") warn(error.message); })
+    .finally(() => {
+      if (running === own) running = null;
+      refresh();
+    });
+  await own.ended;
+}
+
+/** What all came to, once each of them has ended; where some failed, the first failure. */
+async function all(promises) {
+  const ends = await Promise.allSettled(promises);
+  const failed = ends.find(({ status }) => status === "rejected");
+  if (failed) throw failed.reason;
+  return ends.map(({ value }) => value);
+}
+
+async function plan(wave = {}) {
+  if (!$("form").reportValidity() || ["start", "goal"].some((end) => refuse(end, state[end]))) return;
   await busy(async (signal) => {
-    const sides = state.compare ? ["a", "b"] : ["a"];
-    const plans = await Promise.all(sides.map((key) => panes[key].run(problem(state[key]), signal)));
+    const keys = sides();
+    state.planned = false;
+    const plans = await all(keys.map((key) => panes[key].run(problem({ ...state[key], ...wave[key] }), signal)));
     state.planned = plans.every(Boolean);
     remember();
-    if (state.planned) hint(sides.map((key) => describe(state.compare ? `Plan ${key.toUpperCase()}` : "The plan", panes[key].plan)).join(" "));
+    if (state.planned) hint(keys.map((key) => describe(state.compare ? `Plan ${key.toUpperCase()}` : "The plan", panes[key].plan)).join(" "));
   });
+}
+
+/** The plans that are shown once more, whatever the settings say by now. */
+async function again() {
+  const wave = {};
+  for (const key of sides()) {
+    const options = panes[key].plan?.options;
+    if (!options) continue;
+    for (const name of SETTINGS) state[key][name] = options[name] ?? state[key][name];
+    if (options.wave) wave[key] = { wave: options.wave };
+  }
+  showTitles();
+  showSettings();
+  await plan(wave);
 }
 
 async function drive() {
   await busy(async (signal) => {
-    const outcomes = await Promise.all(shown().filter((pane) => pane.plan).map((pane) => pane.drive(signal)));
+    const outcomes = await all(shown().filter((pane) => pane.plan).map((pane) => pane.drive(signal)));
     hint(outcomes.map(({ sentence }) => sentence).join(" "));
   });
 }
@@ -144,7 +179,8 @@ function whole() {
 }
 
 /** What was read from a file: the state, and the plans as they were. */
-function takeOver(link, plans) {
+async function takeOver(link, plans) {
+  await halt();
   restore(decode(link));
   for (const [key, made] of Object.entries(plans ?? {})) panes[key]?.show(made);
   state.planned = Boolean(panes.a.plan);
@@ -152,12 +188,14 @@ function takeOver(link, plans) {
   refresh();
 }
 
+/** Models whose plans can be drawn on a map. */
+const usable = () => offer.models.filter(({ maze, dim }) => maze && dim === 2);
+
 /** Take over what a link says, as far as this server has it. */
 function restore(given) {
-  running?.abort();
-  const known = offer.models.filter(({ maze, dim }) => maze && dim === 2);
-  if (given.model && !known.some(({ name }) => name === given.model)) hint(`This server has no model '${given.model}'.`);
-  state.model = known.some(({ name }) => name === given.model) ? given.model : state.model || offer.default;
+  const known = usable().some(({ name }) => name === given.model);
+  if (given.model && !known) warn(`This server has no model '${given.model}'.`);
+  if (known) state.model = given.model;
   const { example } = model();
   Object.assign(state, { start: given.start ?? example.start, goal: given.goal ?? example.goal });
   for (const key of ["a", "b"]) if (given[key]) state[key] = { ...given[key] };
@@ -170,24 +208,26 @@ function restore(given) {
 function listen() {
   $("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    if (running) running.abort();
+    if (running) running.stop.abort();
     else plan();
   });
-  $("again").addEventListener("click", plan);
+  $("again").addEventListener("click", again);
   $("another").addEventListener("click", () => {
-    for (const key of state.compare ? ["a", "b"] : ["a"]) state[key].seed = (state[key].seed + 1) % 2 ** 31;
+    for (const key of sides()) state[key].seed = (state[key].seed + 1) % 2 ** 31;
     showSettings();
     plan();
   });
   $("drive").addEventListener("click", drive);
-  $("compare").addEventListener("click", () => {
-    running?.abort();
+  $("compare").addEventListener("click", async () => {
+    await halt();
     state.compare = !state.compare;
     panes.b.forget();
+    if (state.compare) state.planned = false;
     showCompare();
     remember();
   });
-  $("model").addEventListener("change", () => {
+  $("model").addEventListener("change", async () => {
+    await halt();
     restore({ ...state, model: $("model").value, start: null, goal: null });
     forgetPlans();
   });
@@ -196,6 +236,7 @@ function listen() {
       const value = $(name).value;
       if (!$(name).checkValidity()) return;
       state[side][name] = name === "order" || value === "auto" ? value : Number(value);
+      state.planned = false;
       showTitles();
       remember();
     });
@@ -219,13 +260,16 @@ function listen() {
   addEventListener("hashchange", () => start(decode(location.hash)));
 }
 
-function start(given) {
+async function start(given) {
+  await halt();
   restore(given);
   if (given.planned) plan();
   else forgetPlans();
 }
 
-async function askForToken() {
+async function askForToken(sentence) {
+  $("door-title").textContent = sentence;
+  $("token").value = "";
   $("door").showModal();
   await new Promise((done) => $("door").addEventListener("close", done, { once: true }));
   return $("token").value;
@@ -238,14 +282,19 @@ async function begin() {
   try {
     offer = await api.models();
   } catch (error) {
-    hint(error.message);
+    warn(error.message);
     return;
   }
-  const usable = offer.models.filter(({ maze, dim }) => maze && dim === 2);
-  $("model").replaceChildren(...usable.map(({ name }) => new Option(name, name)));
-  state.model = offer.default;
+  const names = usable().map(({ name }) => name);
+  if (!names.length) {
+    document.querySelector("main").inert = true;
+    warn("No model of this server has a maze that could be drawn here. Its plans can be had over HTTP.");
+    return;
+  }
+  $("model").replaceChildren(...names.map((name) => new Option(name, name)));
+  state.model = names.includes(offer.default) ? offer.default : names[0];
   listen();
-  start(decode(location.hash));
+  await start(decode(location.hash));
   document.documentElement.dataset.ready = "true";
 }
 

@@ -20,7 +20,7 @@ export class Marks {
       mark.setAttribute("aria-valuemin", left);
       mark.setAttribute("aria-valuemax", left + width);
       mark.replaceChildren();
-      element("circle", { class: "halo", r: pen * 0.48 }, mark);
+      element("circle", { class: "halo", r: pen * 0.4, "stroke-width": pen * 0.08 }, mark);
       element("circle", { class: "disc", r: pen * 0.27, "stroke-width": pen * 0.05 }, mark);
       element("text", { "font-size": pen * 0.3 }, mark).textContent = NAMES[end][0];
     }
@@ -69,6 +69,10 @@ export class Marks {
     if (event.button !== 0) return;
     const held = event.target.closest?.(".mark");
     const end = held ? (held.classList.contains("start") ? "start" : "goal") : this.next;
+    if (!held && event.pointerType === "touch") {
+      this.#tap(end);
+      return;
+    }
     event.preventDefault();
     const mark = this.marks[end];
     mark.focus({ preventScroll: true });
@@ -80,11 +84,28 @@ export class Marks {
     const drop = () => {
       mark.classList.remove("held", "refused");
       this.board.svg.removeEventListener("pointermove", drag);
-      this.next = end === "start" ? "goal" : "start";
+      this.#alternate(end);
     };
     mark.classList.add("held");
     this.board.svg.setPointerCapture(event.pointerId);
     this.board.svg.addEventListener("pointermove", drag);
     this.board.svg.addEventListener("lostpointercapture", drop, { once: true });
+  }
+
+  /** A finger on the floor places a mark when it is lifted; until then it may be scrolling. */
+  #tap(end) {
+    const over = new AbortController();
+    const { signal } = over;
+    this.board.svg.addEventListener("pointerup", (event) => {
+      over.abort();
+      if (this.#try(end, this.board.point(event), true)) this.#alternate(end);
+      else setTimeout(() => this.marks[end].classList.remove("refused"), 700);
+    }, { signal });
+    this.board.svg.addEventListener("pointercancel", () => over.abort(), { signal });
+  }
+
+  /** After the start, a click places the goal, and the other way round. */
+  #alternate(end) {
+    this.next = end === "start" ? "goal" : "start";
   }
 }

@@ -7,7 +7,13 @@ import { Marks } from "./marks.js";
 const STEPS_PER_FRAME = 4; // environment steps that the agent moves per picture
 const TRIES = 5; // before a busy server is left alone
 
-const wait = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
+function wait(seconds, signal) {
+  return new Promise((done, fail) => {
+    signal.throwIfAborted();
+    const timer = setTimeout(done, seconds * 1000);
+    signal.addEventListener("abort", () => { clearTimeout(timer); fail(signal.reason); }, { once: true });
+  });
+}
 
 export class Pane {
   constructor(name, handlers) {
@@ -46,10 +52,10 @@ export class Pane {
     this.forget();
     this.say("waiting …");
     this.frames = 0;
-    let wave = 0;
+    let doing = "";
     const listeners = {
       wave: (data) => {
-        wave = data.wave;
+        doing = `${data.refined ? "refining" : "denoising"}${data.wave > 1 ? `, wave ${data.wave}` : ""}`;
         this.board.beginWave(data.candidates, data.points, data.scale);
       },
       frame: ({ round, rounds, rows, points }) => {
@@ -57,30 +63,31 @@ export class Pane {
         this.root.dataset.frames = this.frames;
         this.progress.className = "";
         this.progress.value = round / rounds;
-        this.say(`denoising${wave > 1 ? `, wave ${wave}` : ""}: round ${round} of ${rounds}`);
+        this.say(`${doing}: ${round ? `round ${round} of ${rounds}` : "noise"}`);
         this.board.drawFrame(rows, points);
       },
     };
     try {
-      this.show(await this.#patiently(() => api.plan(problem, listeners, signal)));
+      this.show(await this.#patiently(() => api.plan(problem, listeners, signal), signal));
     } catch (error) {
-      if (error.name !== "AbortError") throw error;
       this.board.clear();
-      this.say("stopped");
+      const stopped = error.name === "AbortError";
+      this.say(stopped ? "stopped" : error.message, stopped ? "" : "bad");
+      if (!stopped) throw error;
     } finally {
       this.progress.className = "idle";
     }
     return this.plan;
   }
 
-  async #patiently(attempt) {
+  async #patiently(attempt, signal) {
     for (let tries = 1; ; tries += 1) {
       try {
         return await attempt();
       } catch (error) {
         if (error.status !== 429 || tries === TRIES) throw error;
         this.say(`the server is busy, trying again in ${error.retryAfter} s`);
-        await wait(Math.min(error.retryAfter, 10));
+        await wait(Math.min(error.retryAfter, 10), signal);
       }
     }
   }
@@ -107,20 +114,27 @@ export class Pane {
         this.say("driving on …");
       },
     };
-    const arrival = this.#animate(coming, () => ended || signal.aborted);
+    const arrival = this.#animate(coming, () => signal.aborted || (ended && !coming.length));
     try {
-      this.outcome = await api.drive({ model, start, goal, states }, listeners, signal);
-    } finally {
+      const outcome = await api.drive({ model, start, goal, states }, listeners, signal);
       ended = true;
+      await arrival;
+      signal.throwIfAborted();
+      this.outcome = outcome;
+      this.say(outcome.sentence, outcome.success ? "good" : "bad");
+      return outcome;
+    } catch (error) {
+      ended = true;
+      coming.length = 0;
+      await arrival;
+      if (this.plan) this.say(error.name === "AbortError" ? "the drive was stopped" : error.message, "bad");
+      throw error;
     }
-    await arrival;
-    this.say(this.outcome.sentence, this.outcome.success ? "good" : "bad");
-    return this.outcome;
   }
 
   async #animate(coming, over) {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    while (!over() || coming.length) {
+    while (!over()) {
       await new Promise((next) => requestAnimationFrame(next));
       // A page in the background gets few pictures; it catches up instead of falling behind.
       const count = still ? coming.length : Math.max(STEPS_PER_FRAME, Math.ceil(coming.length / 120));

@@ -1,7 +1,7 @@
 // Taking a plan elsewhere and bringing it back: export, import, and the link.
 
 import { exporters, fromJson } from "./files.js";
-import { hint } from "./hint.js";
+import { hint, warn } from "./hint.js";
 
 /** `whole()` gives link and plans, `current()` the pane and a file name, `takeOver(link, plans)` restores both. */
 export function setUpSharing({ whole, current, takeOver }) {
@@ -17,15 +17,12 @@ export function setUpSharing({ whole, current, takeOver }) {
     if (!file) return;
     try {
       const { link, plans } = fromJson(await file.text());
-      takeOver(link, plans);
+      await takeOver(link, plans);
       hint(`${file.name} was read.`);
     } catch (error) {
-      hint(error.message);
+      warn(error.message);
     }
     input.value = "";
-  });
-  input.closest("label").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" || event.key === " ") input.click();
   });
   document.getElementById("link").addEventListener("click", async () => {
     try {

@@ -39,7 +39,12 @@ def test_every_shipped_planner_is_small_and_complete():
     assert len(folders) == 6
     for folder in folders:
         assert sum(path.stat().st_size for path in folder.iterdir()) < 10_000_000
-        assert {path.name for path in folder.iterdir()} == {"model.safetensors", "config.json", "log.csv"}
+        assert {path.name for path in folder.iterdir()} == {
+            "model.safetensors",
+            "support.safetensors",
+            "config.json",
+            "log.csv",
+        }
         assert Planner.from_pretrained(folder.name, device="cpu").preset.name == folder.name
 
 

@@ -7,6 +7,7 @@ networks are bound by launches, not by arithmetic.
 
 from __future__ import annotations
 
+import atexit
 import os
 import time
 from collections.abc import Callable
@@ -85,6 +86,8 @@ class Updater:
 
             # Every process takes the first one's weights, so the average starts from those.
             self.module = Accelerator(cpu=not on_gpu).prepare(self.module)
+            atexit.unregister(_leave_group)
+            atexit.register(_leave_group)
         averaged = config.ema is not None
         self.average = [p.detach().clone() for p in self.parameters] if averaged else self.parameters
 
@@ -110,6 +113,11 @@ class Updater:
         self.total.zero_()
         parts = means.tolist() if means.ndim else []
         return [sum(parts), *parts] if parts else [float(means)]
+
+    def meet(self) -> None:
+        """Wait for the other processes: one that leaves early takes their connection with it."""
+        if self.processes > 1:
+            torch.distributed.barrier()
 
     def agreed(self, seconds: float) -> float:
         """The first process's clock: rates, and the moment to stop, must be the same in all of them."""
@@ -188,6 +196,12 @@ def _decaying(parameters: list[Tensor], weight_decay: float) -> list[dict[str, A
     return [group for group in groups if group["params"]]
 
 
+def _leave_group() -> None:
+    """Close the connection to other processes before the interpreter ends, whose end it would not survive."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
 def fit(
     learner: Learner, config: TrainConfig, device: torch.device, out: Path, *, progress: bool = True,
     watch: Callable[[float, list[Tensor]], None] | None = None,
@@ -240,6 +254,7 @@ def fit(
     if updater.rank == 0:
         save_resume(out, updater, config, step, seconds)
     updater.adopt_average()
+    updater.meet()
     peak = torch.cuda.max_memory_allocated() if on_gpu else 0
     return Outcome(step, seconds, preparation, log.last_loss, peak)
 

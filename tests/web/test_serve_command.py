@@ -1,6 +1,7 @@
 """`compdiffuser serve` from the command line."""
 
 import builtins
+import json
 import signal
 import socket
 import subprocess
@@ -10,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from live import client
+from live import client, get
 
 from compdiffuser.cli import main
 from compdiffuser.web.settings import Settings
@@ -27,16 +28,20 @@ def server(folder):
 def test_it_says_where_it_is_and_ends_in_order_letting_running_requests_finish(server):
     line = server.stderr.readline()
     assert "can be reached from this machine only; Ctrl-C ends it." in line
-    here = client.Client(line.split()[4])
+    address = line.split()[4]
+    here = client.Client(address)
     assert here.models()["default"] == "tiny"
     replies = []
 
     def ask():
-        replies.append(here.plan("tiny", (0, 0), (8, 8), steps=64, candidates=32, chunks=3))
+        replies.append(here.plan("tiny", (0, 0), (8, 8), steps=64, candidates=8, chunks=3))
 
     asking = threading.Thread(target=ask)
     asking.start()
-    time.sleep(0.2)
+    while asking.is_alive() and not any(
+        json.loads(get(address, "/healthz")[2])[kind] for kind in ("waiting", "running")
+    ):
+        time.sleep(0.01)
     server.send_signal(signal.SIGTERM)
     asking.join(timeout=30)
     assert replies[0]["n_chunks"] == 3

@@ -119,7 +119,8 @@ class Train:
             method=self.method, manifest=storage.manifest_of(storage.locate(self.dataset)),
             compiled=None if self.compile else False,
         )  # fmt: skip
-        return self._tell(checkpoint.record["outcome"], out, f"plan with: compdiffuser plan {out} --start … --goal …")
+        hint = f"plan with: compdiffuser plan {out} --start … --goal …"
+        return tell(checkpoint.record["outcome"], out, hint, self.json)
 
     def _run_baseline(self) -> int:
         """A baseline, with the settings that its dataset asks for."""
@@ -149,7 +150,7 @@ class Train:
             manifest=storage.manifest_of(storage.locate(self.dataset)), compiled=None if self.compile else False,
         )  # fmt: skip
         hint = f"evaluate with: compdiffuser eval {out} --method {self.method}"
-        return self._tell(checkpoint.record["outcome"], out, hint)
+        return tell(checkpoint.record["outcome"], out, hint, self.json)
 
     def _steps(self, usual: int) -> int:
         return self.steps if self.steps is not None else 10_000_000 if self.time_limit else usual
@@ -169,14 +170,16 @@ class Train:
             if field.name in names and getattr(self, field.name) != field.default:
                 raise UserError(f"--{field.name.replace('_', '-')} {why}")
 
-    def _tell(self, results: Mapping[str, Any], out: Path, hint: str) -> int:
-        outcome = {"out": str(out), **results}
-        if self.json:
-            print(json.dumps(outcome))
-        else:
-            print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
-            print(f"written {out}; {hint}")
-        return 0
+
+def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int:
+    """What a training came to, for people or as one JSON object."""
+    outcome = {"out": str(out), **results}
+    if as_json:
+        print(json.dumps(outcome))
+    else:
+        print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
+        print(f"written {out}; {hint}")
+    return 0
 
 
 def dimensions(text: str) -> tuple[int, ...]:

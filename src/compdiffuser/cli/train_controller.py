@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
+
+from compdiffuser.cli.train import tell
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,5 @@ class TrainController:
             episodes, record, out, model=model, config=config, device=choose_device(self.device),
             manifest=storage.manifest_of(storage.locate(self.dataset)),
         )  # fmt: skip
-        outcome = {"out": str(out), "pace": controller.pace, **controller.record["outcome"]}
-        if self.json:
-            print(json.dumps(outcome))
-        else:
-            print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
-            print(f"written {out}; its pace is {controller.pace:.3f} m a step")
-        return 0
+        results = {"pace": controller.pace, **controller.record["outcome"]}
+        return tell(results, out, f"its pace is {controller.pace:.3f} m a step", self.json)

@@ -4,8 +4,9 @@
         --out runs/curve --runs runs/curve-run --results out/curve.json
     python benchmarks/training_curve.py --run runs/curve-run/pointmaze-giant-stitch-v0-compdiffuser
 
-Evaluates the planner in `--run`, those kept on its way, and the shipped one, and writes results/training_curve.json.
-A point that fails is told of and left out; the exit code is then 1.
+Evaluates the planner in `--run` and those kept on its way, and writes results/training_curve.json; its last point is
+the shipped planner, whose evaluation lies there already. Started again, the script passes over points that were
+measured. A point that fails is told of and left out; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Benchmark:
     """Folder of a training with snapshots."""
     shipped: Path = Path("pretrained") / NAME
     """A planner trained for longer, the last point of the curve."""
+    measured: Path = Path("results") / f"{NAME}-no-replan.json"
+    """The shipped planner's evaluation."""
     seeds: int = 3
     episodes: int | None = None
     """Episodes per task; by default the benchmark's own number."""
@@ -44,8 +47,13 @@ class Benchmark:
 
 def main() -> None:
     options = tyro.cli(Benchmark)
-    planners = [*options.run.glob("after-*"), options.run, options.shipped]
-    points: list[dict[str, Any]] = []
+    points: list[dict[str, Any]] = [curve_point(options.shipped, read_json(options.measured))]
+    if options.out.exists():
+        points += [entry for entry in read_json(options.out)["curve"] if entry["seconds"] != points[0]["seconds"]]
+    known = {entry["seconds"] for entry in points}
+    planners = [folder for folder in (options.run, *options.run.glob("after-*")) if trained_for(folder) not in known]
+    planners.sort(key=trained_for, reverse=True)  # the better a planner, the sooner it is evaluated
+    failed = False
     with ThreadPoolExecutor(options.jobs) as pool:
         running = {pool.submit(point, folder, options): folder for folder in planners}
         for done in as_completed(running):
@@ -54,10 +62,11 @@ def main() -> None:
             except Exception as error:  # whatever it was, the other points are worth having
                 told = error.stderr if isinstance(error, subprocess.CalledProcessError) else error
                 print(f"{running[done]} failed: {told}", file=sys.stderr, flush=True)
+                failed = True
                 continue
             points.sort(key=lambda entry: float(entry["seconds"]))
             write_json(options.out, {"curve": points, **provenance()})
-    sys.exit(0 if len(points) == len(planners) else 1)
+    sys.exit(1 if failed else 0)
 
 
 def point(folder: Path, options: Benchmark) -> dict[str, Any]:
@@ -69,14 +78,25 @@ def point(folder: Path, options: Benchmark) -> dict[str, Any]:
         *(["--episodes", str(options.episodes)] if options.episodes else []),
     ]  # fmt: skip
     summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    made = curve_point(folder, summary)
+    told = f"{made['success']:.1f} ± {made['std']:.1f}"
+    print(f"{made['seconds']:.0f} s ({made['training']}): {told}", file=sys.stderr, flush=True)
+    return made
+
+
+def curve_point(folder: Path, summary: dict[str, Any]) -> dict[str, Any]:
+    """A point of the curve: how long the planner in `folder` was trained, and its evaluation."""
     trained = read_json(folder / "config.json")["record"]
-    outcome = trained["outcome"]
-    _, _, kept = folder.name.partition("after-")
-    seconds = float(kept or outcome["seconds"])
-    kind = f"on the way to {outcome['seconds']:.0f} s" if kept else "finished"
+    finished = trained["outcome"]["seconds"]
+    kind = f"on the way to {finished:.0f} s" if folder.name.startswith("after-") else "finished"
     success = {name: summary[name] for name in ("success", "std", "per_task", "failures", "episodes", "seeds")}
-    print(f"{seconds:.0f} s ({kind}): {summary['success']:.1f} ± {summary['std']:.1f}", file=sys.stderr, flush=True)
-    return {"seconds": seconds, "training": kind, "device": trained["device"], **success}
+    return {"seconds": trained_for(folder), "training": kind, "device": trained["device"], **success}
+
+
+def trained_for(folder: Path) -> float:
+    """Seconds of training behind a planner, finished or kept on the way."""
+    _, _, kept = folder.name.partition("after-")
+    return float(kept or read_json(folder / "config.json")["record"]["outcome"]["seconds"])
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class Preset:
     step_limit: int = 1000
     """Environment steps per episode in the paper."""
     ogbench_step_limit: int = 1000
-    """Environment steps per episode as OGBench registers it."""
+    """Environment steps per episode as the benchmark registers it: OGBench, or gymnasium-robotics."""
     task_episodes: int = 20
     """Evaluation episodes per task."""
     replan_distance: float = 1.0
@@ -118,7 +118,9 @@ def _ant_explore(size: str, chunks: int, max_chunks: int) -> Preset:
     )
 
 
-def _robotics(size: str, environment: str, horizon: int, overlap: int, episodes: int, steps: int) -> Preset:
+def _robotics(
+    size: str, environment: str, horizon: int, overlap: int, episodes: int, steps: int, step_limit: int
+) -> Preset:
     """About a million states. Episodes end at their goal, many before H states, hence the padding on both sides."""
     return Preset(
         name=f"robotics-pointmaze-{size}-v0",
@@ -134,6 +136,7 @@ def _robotics(size: str, environment: str, horizon: int, overlap: int, episodes:
         front_padding=horizon // 2,
         back_padding=horizon // 2,
         controller="point-velocity",
+        ogbench_step_limit=step_limit,
         task_episodes=10,
         replan_distance=0.5,
     )
@@ -150,9 +153,9 @@ PRESETS: dict[str, Preset] = {
         _ant("giant", chunks=8, max_chunks=12, step_limit=2000),
         _ant_explore("medium", chunks=4, max_chunks=12),
         _ant_explore("large", chunks=6, max_chunks=20),
-        _robotics("umaze", "PointMaze_UMaze-v3", horizon=40, overlap=16, episodes=34_000, steps=150),
-        _robotics("medium", "PointMaze_Medium-v3", horizon=144, overlap=56, episodes=18_000, steps=400),
-        _robotics("large", "PointMaze_Large-v3", horizon=192, overlap=64, episodes=8_000, steps=800),
+        _robotics("umaze", "PointMaze_UMaze-v3", 40, 16, episodes=34_000, steps=150, step_limit=300),
+        _robotics("medium", "PointMaze_Medium-v3", 144, 56, episodes=18_000, steps=400, step_limit=600),
+        _robotics("large", "PointMaze_Large-v3", 192, 64, episodes=8_000, steps=800, step_limit=800),
     )
 }
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -84,21 +83,30 @@ def test_speed_is_added_to_a_file(benchmark_script, tmp_path, monkeypatch):
     assert names == [f"{method}, {kind}" for method in ("gcbc", "dt") for kind in kinds]
 
 
-def test_a_failed_point_does_not_drop_the_others(benchmark_script, tmp_path, monkeypatch, capsys):
+def test_a_curve_keeps_its_points(benchmark_script, tmp_path, monkeypatch, capsys):
     script = benchmark_script("training_curve")
+    evaluated = []
 
     def point(folder, options):
-        if folder.name == "shipped":
+        evaluated.append(folder.name)
+        if folder.name == "after-10":
             raise subprocess.CalledProcessError(1, "eval", stderr="no such planner")
-        return {"seconds": 20.0 if folder.name == "run" else 10.0}
+        return script.curve_point(folder, summary)
 
-    (tmp_path / "run" / "after-10").mkdir(parents=True)
+    summary = dict.fromkeys(("success", "std", "per_task", "failures", "episodes", "seeds"), 1)
+    for folder, seconds in (("run/after-10", 20), ("run/after-15", 20), ("run", 20), ("shipped", 30)):
+        record = {"device": "cpu", "outcome": {"seconds": seconds}}
+        write_json(tmp_path / folder / "config.json", {"record": record})
+    write_json(tmp_path / "measured.json", summary)
+    write_json(tmp_path / "curve.json", {"curve": [{"seconds": 15.0, "success": 2}]})
+    paths = {"run": "run", "shipped": "shipped", "measured": "measured.json", "out": "curve.json"}
+    options = [part for name, file in paths.items() for part in (f"--{name}", str(tmp_path / file))]
     monkeypatch.setattr(script, "point", point)
-    paths = {name: str(tmp_path / name) for name in ("run", "shipped", "curve.json")}
-    command = ["curve.py", "--run", paths["run"], "--shipped", paths["shipped"], "--out", paths["curve.json"]]
-    monkeypatch.setattr("sys.argv", command)
+    monkeypatch.setattr("sys.argv", ["curve.py", *options])
     with pytest.raises(SystemExit) as ended:
         script.main()
     assert ended.value.code == 1
-    assert [entry["seconds"] for entry in read_json(Path(paths["curve.json"]))["curve"]] == [10.0, 20.0]
-    assert "shipped failed: no such planner" in capsys.readouterr().err
+    assert evaluated == ["run", "after-10"]
+    points = read_json(tmp_path / "curve.json")["curve"]
+    assert [(entry["seconds"], entry["success"]) for entry in points] == [(15, 2), (20, 1), (30, 1)]
+    assert "after-10 failed: no such planner" in capsys.readouterr().err

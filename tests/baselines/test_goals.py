@@ -34,6 +34,17 @@ def test_only_rows_with_a_next_state_are_drawn_and_all_of_them():
     assert sorted(set(drawn.flatten().tolist())) == data.transitions.tolist()
 
 
+def test_episodes_are_drawn_alike_where_asked_for():
+    data = trajectories()
+    assert data.begins.tolist() == [0, 300, 303]
+    drawn = data.draw((4, 20_000), generator(), by_episode=True).flatten()
+    assert sorted(set(drawn.tolist())) == data.transitions.tolist()
+    shares = torch.bincount(data.first[drawn], minlength=304)[data.begins] / len(drawn)
+    torch.testing.assert_close(shares, torch.full((3,), 1 / 3), atol=0.01, rtol=0)
+    within = torch.bincount(drawn, minlength=N)[303:342] * 39 / (len(drawn) / 3)
+    torch.testing.assert_close(within, torch.ones(39), atol=0.2, rtol=0)
+
+
 def test_episodes_with_gaps_between_them_are_packed():
     whole = numbered()
     gaps = Episodes(whole.observations, whole.actions, np.array([5, 303]), np.array([3, 4]))

@@ -20,7 +20,8 @@ from compdiffuser.types import UserError
 
 SIZES = Sizes(observation=3, action=2, goal=3)
 SMALL = {
-    "rvs": RvSConfig(hidden=(64, 64)),
+    # Drawn by episode, three of four seeds happen to find the way through the corridor without ever being shown it.
+    "rvs": RvSConfig(hidden=(64, 64), by_episode=False),
     "dt": DTConfig(width=32, blocks=1, batch=32, warmup=50, dropout=0.05),
 }
 

@@ -27,7 +27,7 @@ def test_measured_figures_stand_beside_them(tmp_path):
     }  # fmt: skip
     write_json(tmp_path / "qrl.json", result)
     table = TABLES["baselines"](read_results(tmp_path))
-    assert "| QRL | – | – | – | 82 ± 4 | – | – |" in table
+    assert "| QRL | – | – | – | 81.5 ± 4.2 | – | – |" in table
     assert "Measured here: regenerated data, 3 seeds × 5 tasks × 20 episodes, 1000 steps." in table
 
 

@@ -67,7 +67,7 @@ def test_report_writes_tables_once_and_check_sees_changes(tmp_path):
     assert (root / "README.md").read_text() == BLOCK
     assert Report(root=root).run() == 0
     text = (root / "README.md").read_text()
-    assert "| pointmaze-giant-stitch | – | 29 ± 3 | – | – | 75 ± 20 |" in text
+    assert "| pointmaze-giant-stitch | – | 29 ± 3 | – | – | 75 ± 20.4 |" in text
     assert "regenerated data, 3 seeds × 2 tasks × 4 episodes, 1000 steps" in text
     assert "Published: a paper." in text
     assert text.startswith("# Title\n")
@@ -128,3 +128,32 @@ def test_bad_result_files_are_named(tmp_path):
 
 def test_tables_of_this_project_agree_with_its_results():
     assert outdated(ROOT, write=False) == []
+
+
+def test_a_curve_and_how_planners_were_trained(tmp_path):
+    points = [
+        {"seconds": 450.07, "training": "finished", "success": 100.0, "std": 0.0, "seeds": [0, 1], "episodes": 200},
+        {"seconds": 50.0, "training": "on the way to 100 s", "success": 99.5, "std": 0.5, "seeds": [0, 1]},
+    ]
+    points[1]["episodes"] = 200
+    write_json(tmp_path / "curve.json", {"curve": points})
+    lines = TABLES["training-curve"](read_results(tmp_path)).splitlines()
+    assert lines[2:] == ["| 50 | on the way to 100 s | 99.5 ± 0.5 | 200 |", "| 450 | finished | 100 ± 0 | 200 |"]
+    planner = {"waited_for_data": 10.3, "seconds": 450.07, "steps": 70_600, "peak_memory": 2**30, "device": "a GPU"}
+    write_json(tmp_path / "training.json", {"planners": {f"{GIANT}/compdiffuser": planner}})
+    line = f"| {GIANT} | 10 s | – | 450 s | 70,600 | 1.0 GiB | a GPU |"
+    assert line in TABLES["planner-training"](read_results(tmp_path))
+
+
+def test_ants_have_two_step_limits_and_controllers_of_one_horizon(tmp_path):
+    ant = {"dataset": "antmaze-giant-stitch-v0", "sampler": "default", "replan": True}
+    for name, changes in {
+        "paper": {"steps_limit": 2000},
+        "ogbench": {"steps_limit": 1000, "success": 50},
+        "h8": {"steps_limit": 2000, "controller_horizon": 8, "success": 25},
+    }.items():
+        write_json(tmp_path / f"{name}.json", {**summary(**ant), **changes})
+    results = read_results(tmp_path)
+    line = "| antmaze-giant-stitch | – | – | – | – | – | 75 ± 20.4 | 50 ± 20.4 |"
+    assert line in TABLES["antmaze"](results)
+    assert "| giant (here) | 25 ± 20.4 | – | – | – | – | – |" in TABLES["controller-horizons"](results)

@@ -52,6 +52,8 @@ class DTConfig:
     """γ; it matters only where goals are drawn geometrically."""
     actor_goals: GoalMix = LATER
     """Where goals come from."""
+    by_episode: bool = True
+    """Draw an episode and then one of its steps; else all recorded steps are as likely, and long episodes count more."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -133,7 +135,7 @@ class DecisionTransformer(nn.Module):
     def draw(self, experience: Experience, generator: torch.Generator) -> Contexts:
         """A context begins anywhere in an episode and may end with it; its goal comes later than its last action."""
         c, data = self.config, experience.data
-        first = data.draw((self.seeds, c.batch), generator)
+        first = data.draw((self.seeds, c.batch), generator, c.by_episode)
         rows = first[..., None] + torch.arange(c.context, device=first.device)
         last = data.last[first][..., None]
         acted = torch.minimum(rows[..., -1:], last - 1)[..., 0]

@@ -64,6 +64,8 @@ class Trajectories:
     """[N] row of the last state of the same episode."""
     transitions: Tensor
     """Rows that have a next state in their episode."""
+    begins: Tensor
+    """Those of them where an episode begins."""
     goal_dims: tuple[int, ...]
     """Observation dimensions that make a goal."""
 
@@ -93,13 +95,19 @@ class Trajectories:
             tensor(first, torch.int64),
             tensor(last, torch.int64),
             tensor(transitions, torch.int64),
+            tensor(transitions[first[transitions] == transitions], torch.int64),
             dims,
         )
 
-    def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Rows of transitions, each drawn uniformly from all."""
-        count, device = len(self.transitions), self.transitions.device
-        return self.transitions[torch.randint(count, shape, device=device, generator=generator)]
+    def draw(self, shape: tuple[int, ...], generator: torch.Generator, by_episode: bool = False) -> Tensor:
+        """Rows of transitions: each is as likely, or each episode is and then each of its own."""
+        population, device = self.begins if by_episode else self.transitions, self.transitions.device
+        rows = population[torch.randint(len(population), shape, device=device, generator=generator)]
+        if not by_episode:
+            return rows
+        steps = self.last[rows] - rows
+        ahead = (torch.rand(shape, device=device, generator=generator) * steps).long()
+        return rows + torch.minimum(ahead, steps - 1)
 
     def goals(self, observations: Tensor) -> Tensor:
         """The part of observations [..., obs] that makes a goal [..., goal]."""
@@ -191,9 +199,12 @@ class Experience:
     data: Trajectories
     sample_goals: GoalSampler = hindsight
 
-    def imitation(self, shape: tuple[int, int], mix: GoalMix, discount: float, generator: torch.Generator) -> Imitation:
+    def imitation(
+        self, shape: tuple[int, int], mix: GoalMix, discount: float, generator: torch.Generator,
+        by_episode: bool = False,
+    ) -> Imitation:  # fmt: skip
         """S × B actions with goals for an actor alone."""
-        rows = self.data.draw(shape, generator)
+        rows = self.data.draw(shape, generator, by_episode)
         aims = self.sample_goals(self.data, rows, mix, discount, generator)
         now, aim = self.data.observations[torch.stack([rows, aims])]
         return Imitation(now, self.data.actions[rows], self.data.goals(aim))

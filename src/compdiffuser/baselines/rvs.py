@@ -31,6 +31,8 @@ class RvSConfig:
     """γ; it matters only where goals are drawn geometrically."""
     actor_goals: GoalMix = LATER
     """Where goals come from."""
+    by_episode: bool = True
+    """Draw an episode and then one of its steps; else all recorded steps are as likely, and long episodes count more."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -47,7 +49,7 @@ class RvS(nn.Module):
 
     def draw(self, experience: Experience, generator: torch.Generator) -> Imitation:
         c = self.config
-        return experience.imitation((self.seeds, c.batch), c.actor_goals, c.discount, generator)
+        return experience.imitation((self.seeds, c.batch), c.actor_goals, c.discount, generator, c.by_episode)
 
     def loss(self, batch: Imitation) -> Tensor:
         """L(π) = E ‖π(s, g) − a‖² / dim(a) → [S, 1]."""

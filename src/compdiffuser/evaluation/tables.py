@@ -53,7 +53,12 @@ def _figure(result: Result | None) -> str:
         return MISSING
     # One seed has no spread.
     std = None if len(result.get("seeds", ())) == 1 else result.get("std")
-    return f"{result['success']:.0f}" if std is None else f"{result['success']:.0f} ± {std:.0f}"
+    return " ± ".join(_percent(value) for value in (result["success"], std) if value is not None)
+
+
+def _percent(value: float) -> str:
+    """One decimal, where there is one: 99.5 must not look like 100."""
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _note(cells: Sequence[Result]) -> str:
@@ -156,6 +161,43 @@ GHUGARE = Table(
 )
 
 
+_ANTMAZE = tuple(
+    (name.removesuffix("-v0"), {"dataset": name, "steps_limit": (None, limit)})
+    for name, limit in (
+        ("antmaze-medium-stitch-v0", 1000),
+        ("antmaze-large-stitch-v0", 2000),
+        ("antmaze-giant-stitch-v0", 2000),
+        ("antmaze-medium-explore-v0", 1000),
+        ("antmaze-large-explore-v0", 1000),
+    )
+)
+_ALL_HORIZONS: Result = {**_OURS, "controller_horizon": None}
+
+ANTMAZE = Table(
+    "dataset",
+    _ANTMAZE,
+    (
+        ("best RL (published)", {**_PAPER, "method": "best-rl"}),
+        ("GSC (published)", {**_PAPER, "method": "gsc"}),
+        ("CompDiffuser (published)", {**_PAPER, "method": "compdiffuser", "replan": True, "controller_horizon": None}),
+        ("GSC, our network", {**_ALL_HORIZONS, "sampler": "gsc", "replan": True}),
+        ("ours, one plan", {**_ALL_HORIZONS, "sampler": "default", "replan": False}),
+        ("ours, replanning", {**_ALL_HORIZONS, "sampler": "default", "replan": True}),
+        ("ours, replanning, 1000 steps", {**_ALL_HORIZONS, "sampler": "default", "replan": True, "steps_limit": 1000}),
+    ),
+)
+
+HORIZONS = Table(
+    "maze",
+    tuple(
+        (f"{size} ({mark})", {"dataset": f"antmaze-{size}-stitch-v0", "origin": origin, "replan": True})
+        for size in ("large", "giant")
+        for mark, origin in (("published", "published"), ("here", "measured"))
+    ),
+    tuple((str(horizon), {"controller_horizon": horizon}) for horizon in (8, 12, 16, 20, 24, 28)),
+)
+
+
 def render_speed(results: Sequence[Result], only_targets: bool = False, group: str | None = None) -> str:
     """The entries of the `benchmarks` lists of a group, in the order of their files; all, or those with a target."""
     entries = [entry for result in results for entry in result.get("benchmarks", ()) if entry.get("group") == group]
@@ -201,12 +243,46 @@ def render_training(results: Sequence[Result]) -> str:
     return markdown(head, body or [[MISSING] * len(head)])
 
 
+def render_planners(results: Sequence[Result]) -> str:
+    """How each planner was trained: data, compiling and calibrating, updates, memory."""
+    runs = {name: run for result in results for name, run in result.get("planners", {}).items()}
+    head = ["planner", "waiting for data", "compiling, calibrating", "training", "updates", "peak memory", "hardware"]
+    body = [
+        [
+            name.removesuffix("/compdiffuser").replace("/dd", ", one long chunk"),
+            f"{run['waited_for_data']:.0f} s",
+            f"{run['preparation']:.0f} s" if "preparation" in run else MISSING,
+            f"{run['seconds']:.0f} s",
+            f"{run['steps']:,}",
+            f"{run['peak_memory'] / 2**30:.1f} GiB",
+            run["device"],
+        ]
+        for name, run in sorted(runs.items())
+    ]
+    return markdown(head, body or [[MISSING] * len(head)])
+
+
+def render_curve(results: Sequence[Result]) -> str:
+    """Success in the giant maze against the seconds that its planner was trained for."""
+    points = [point for result in results for point in result.get("curve", ()) if "training" in point]
+    head = ["seconds of training", "planner", "success, one plan (%)", "episodes"]
+    body = [
+        [f"{point['seconds']:.0f}", point["training"], _figure(point), str(point["episodes"])]
+        for point in sorted(points, key=lambda point: float(point["seconds"]))
+    ]
+    return markdown(head, body or [[MISSING] * len(head)])
+
+
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "pointmaze": POINTMAZE.render,
     "samplers": SAMPLERS.render,
     "baselines": BASELINES.render,
     "ghugare": GHUGARE.render,
+    "antmaze": ANTMAZE.render,
+    "controller-horizons": HORIZONS.render,
     "baseline-training": render_training,
+    "planner-training": render_planners,
+    "training-curve": render_curve,
     "baseline-speed": partial(render_speed, group="baselines"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),

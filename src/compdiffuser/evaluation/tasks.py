@@ -21,12 +21,12 @@ Cells = tuple[tuple[int, int], tuple[int, int]]
 ROBOTICS_TASKS: dict[str, tuple[Cells, ...]] = {
     "PointMaze_UMaze-v3": (((3, 1), (1, 1)), ((1, 1), (3, 1))),
     "PointMaze_Medium-v3": (
-        ((6, 1), (6, 5)),
-        ((6, 1), (1, 6)),
+        ((6, 6), (6, 3)),
+        ((6, 6), (6, 1)),
+        ((6, 5), (6, 3)),
         ((6, 5), (6, 1)),
-        ((6, 5), (1, 6)),
-        ((1, 6), (6, 1)),
-        ((1, 6), (6, 5)),
+        ((1, 1), (6, 5)),
+        ((1, 6), (6, 6)),
     ),
     "PointMaze_Large-v3": (
         ((7, 1), (7, 4)),
@@ -38,7 +38,7 @@ ROBOTICS_TASKS: dict[str, tuple[Cells, ...]] = {
         ((7, 10), (7, 1)),
     ),
 }
-"""Start and goal cells of the test tasks of Ghugare et al."""
+"""Start and goal cells of the point's test tasks in Ghugare et al.'s code (their ant has others)."""
 
 OGBENCH_TASKS = 5
 """Tasks that every OGBench maze with a stitch dataset numbers from 1."""

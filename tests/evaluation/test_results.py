@@ -130,6 +130,19 @@ def test_tables_of_this_project_agree_with_its_results():
     assert outdated(ROOT, write=False) == []
 
 
+def test_success_within_fewer_steps(tmp_path):
+    runs = [
+        [EpisodeResult(1, n, seed, n > 0, 100 * n, None, np.zeros((1, 2)), ()) for n in range(4)] for seed in (0, 1)
+    ]
+    result = summarize(runs, 300, 200, dataset=GIANT, method="compdiffuser", data="regenerated", replan=True)
+    assert result["success"] == 75
+    assert result["within"] == {"200": {"success": 50.0, "std": 0.0, "success_by_seed": [50.0, 50.0]}}
+    write_json(tmp_path / "one.json", result)
+    whole, shorter = read_results(tmp_path)
+    assert (whole["success"], whole["steps_limit"], shorter["success"], shorter["steps_limit"]) == (75, 300, 50, 200)
+    assert "within" not in summarize(runs, 300)
+
+
 def test_a_curve_and_how_planners_were_trained(tmp_path):
     points = [
         {"seconds": 450.07, "training": "finished", "success": 100.0, "std": 0.0, "seeds": [0, 1], "episodes": 200},

@@ -26,7 +26,12 @@ def read_results(folder: Path) -> list[Result]:
         if not isinstance(content, dict):
             raise UserError(f"'{path}' holds a {type(content).__name__}, results are JSON objects")
         published: list[dict[str, Any]] = content.get("published", [])
-        results += [{**entry, "origin": "published"} for entry in published] or [{"origin": "measured", **content}]
+        if published:
+            results += [{**entry, "origin": "published"} for entry in published]
+            continue
+        results.append({"origin": "measured", **content})
+        for limit, success in content.get("within", {}).items():
+            results.append({"origin": "measured", **content, **success, "steps_limit": int(limit)})
     return results
 
 

@@ -19,24 +19,25 @@ from compdiffuser.types import UserError
 _PACKAGES = ("compdiffuser", "torch", "numpy", "mujoco", "ogbench", "gymnasium", "gymnasium-robotics")
 
 
-def summarize(runs: Sequence[Sequence[EpisodeResult]], steps_limit: int, **identity: Any) -> dict[str, Any]:
+def summarize(
+    runs: Sequence[Sequence[EpisodeResult]], steps_limit: int, shorter_limit: int | None = None, **identity: Any
+) -> dict[str, Any]:
     """One object for the runs of all seeds; `identity` says what was run: dataset, method, settings, data, …
 
     `success` is the mean over seeds of the percentage of episodes that reach their goal, `std` its standard deviation.
+    `within` tells what they would be with a shorter limit: an episode does not know when it will be cut off.
     """
     if not runs or not all(runs):
         raise UserError("there are no episodes to summarize")
     everything = [episode for run in runs for episode in run]
     causes = Counter(episode.cause for episode in everything if not episode.success)
-    by_seed = [_percent(run) for run in runs]
     tasks = sorted({episode.task for episode in everything})
     steps = [episode.steps for episode in everything if episode.success]
     return {
         **identity,
-        "success": round(float(np.mean(by_seed)), 2),
-        "std": round(float(np.std(by_seed)), 2),
-        "success_by_seed": by_seed,
-        "per_task": {str(task): _percent([e for e in everything if e.task == task]) for task in tasks},
+        **_over_seeds(runs, steps_limit),
+        **({"within": {str(shorter_limit): _over_seeds(runs, shorter_limit)}} if shorter_limit else {}),
+        "per_task": {str(task): _percent([e.success for e in everything if e.task == task]) for task in tasks},
         "failures": {cause: causes[cause] for cause in CAUSES},
         "failed_episodes": [_explained(episode) for episode in everything if not episode.success],
         "replans_per_episode": round(float(np.mean([_replans(episode) for episode in everything])), 3),
@@ -46,6 +47,15 @@ def summarize(runs: Sequence[Sequence[EpisodeResult]], steps_limit: int, **ident
         "tasks": tasks,
         "episodes": len(everything),
         "episodes_per_task": len(runs[0]) // len(tasks),
+    }
+
+
+def _over_seeds(runs: Sequence[Sequence[EpisodeResult]], limit: int) -> dict[str, Any]:
+    by_seed = [_percent([episode.success and episode.steps <= limit for episode in run]) for run in runs]
+    return {
+        "success": round(float(np.mean(by_seed)), 2),
+        "std": round(float(np.std(by_seed)), 2),
+        "success_by_seed": by_seed,
     }
 
 
@@ -59,8 +69,8 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def _percent(episodes: Sequence[EpisodeResult]) -> float:
-    return round(100.0 * float(np.mean([episode.success for episode in episodes])), 2)
+def _percent(successes: Sequence[bool]) -> float:
+    return round(100.0 * float(np.mean(successes)), 2)
 
 
 def _replans(episode: EpisodeResult) -> int:

@@ -39,13 +39,13 @@ def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def _find(results: Sequence[Result], wanted: Result) -> Result | None:
-    """The result with the wanted fields; of several, the one over most episodes.
+    """The result with the wanted fields; of several, the one over most episodes, then the one with most steps.
 
     A tuple accepts any of its values, None where a result lacks the field.
     """
     choices = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
     found = [result for result in results if all(result.get(name) in values for name, values in choices.items())]
-    return max(found, key=lambda result: result.get("episodes") or 0, default=None)
+    return max(found, key=lambda result: (result.get("episodes") or 0, result.get("steps_limit") or 0), default=None)
 
 
 def _figure(result: Result | None) -> str:

@@ -1,0 +1,57 @@
+"""Plans in a folder: found again by the same question, and by no other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compdiffuser.planning.kept import KeptPlans, fingerprint
+from compdiffuser.planning.planner import Planner
+
+STARTS = np.array([[1.0, -1.0], [1.0, 0.0]])
+GOALS = np.array([[-1.0, -1.0], [0.0, -1.0]])
+
+
+@pytest.fixture(scope="module")
+def planner() -> Planner:
+    return Planner.from_pretrained("robotics-pointmaze-umaze-v0", device="cpu")
+
+
+class Counting:
+    """Counts the problems that reach the planner."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner, self.problems = planner, 0
+
+    def __getattr__(self, name):
+        return getattr(self.planner, name)
+
+    def plan_batch(self, starts, *arguments, **options):
+        self.problems += len(starts)
+        return self.planner.plan_batch(starts, *arguments, **options)
+
+
+def test_a_plan_is_made_once(planner, tmp_path):
+    counting = Counting(planner)
+    kept = KeptPlans(counting, tmp_path)
+    first = kept.plan_batch(STARTS, GOALS, seed=[3, 4], n_candidates=4)
+    assert counting.problems == 2
+    again = KeptPlans(counting, tmp_path).plan_batch(STARTS[::-1], GOALS[::-1], seed=[4, 3], n_candidates=4)
+    assert counting.problems == 2
+    for made, found in zip(first, again[::-1], strict=True):
+        np.testing.assert_array_equal(made.states, found.states)
+    own = planner.plan_batch(STARTS, GOALS, seed=[3, 4], n_candidates=4)
+    np.testing.assert_allclose(first[1].states, own[1].states, atol=1e-5)
+    for change in ({"seed": [3, 5]}, {"n_chunks": [3, 3]}, {"n_candidates": 5}):
+        before = counting.problems
+        kept.plan_batch(STARTS, GOALS, **{"seed": [3, 4], "n_candidates": 4, **change})
+        assert counting.problems == before + (1 if "seed" in change else 2)
+
+
+def test_another_planner_has_other_plans(planner):
+    other = planner.with_sampler(steps=5)
+    assert fingerprint(other) != fingerprint(planner)
+    assert fingerprint(planner) == fingerprint(planner.with_sampler())
+    other = planner.with_sampler()
+    other.calibration = replace(planner.calibration, probes=(0.1,))
+    assert fingerprint(other) != fingerprint(planner)

@@ -35,22 +35,17 @@ from compdiffuser.files import write_json
 MODEL = "pointmaze-giant-stitch-v0"
 STEPS = 8
 """Cells between start and goal at most. Further ones can take a minute each, too few to measure anything in one."""
-BEGIN, END = "<!-- serving -->\n", "<!-- /serving -->"
 
 
 @dataclass(frozen=True)
 class Benchmark:
     out: Path = Path("results/serving_load.json")
-    page: Path | None = Path("docs/web.md")
-    """Where the table goes, between its markers."""
     hardware: str = "this machine"
     clients: int = 50
     seconds: float = 60.0
     """Of each measurement, after the warm-up."""
     warm_up: float = 20.0
     """Seconds until all clients have been answered about once."""
-    only_table: bool = False
-    """Measure nothing; write the table of the last measurement again."""
 
 
 @dataclass
@@ -70,22 +65,13 @@ class Load:
 
 def main() -> None:
     options = tyro.cli(Benchmark)
-    if not options.only_table:
-        measure(options)
-    if options.page is not None:
-        text = options.page.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        figures = json.loads(options.out.read_text(encoding="utf-8"))["figures"]
-        options.page.write_text(before + BEGIN + table(figures) + END + rest.split(END)[1], encoding="utf-8")
-
-
-def measure(options: Benchmark) -> None:
     figures: list[dict[str, Any]] = []
     busy = [round(value, 2) for value in os.getloadavg()]  # of others, before anything is measured
 
-    def note(name: str, value: float, unit: str, target: str = "") -> None:
-        figures.append({"name": name, "value": round(value, 3), "unit": unit, "target": target})
-        print(figures[-1], flush=True)
+    def note(name: str, value: float, unit: str, **target: Any) -> None:
+        entry = {"name": name, "value": round(value, 3), "unit": unit, "hardware": options.hardware, **target}
+        figures.append({**entry, "group": "serving"})
+        print(entry, flush=True)
 
     with served() as (address, server):
         if shutil.which("chromium"):
@@ -108,19 +94,19 @@ def measure(options: Benchmark) -> None:
             statistics.median(plan["score"] for *_, plan in answers),
             "",
         )
-    note(f"{crowd} against one", rates[2] / rates[0], "×", "at least 3")
+    note(f"{crowd} against one", rates[2] / rates[0], "×", target=3, bound="at least")
     note(f"{crowd} against one that asks for waves of 1", rates[2] / rates[1], "×")
-    note(f"{crowd}, errors other than 429", len(many.errors), "", "0")
+    note(f"{crowd}, errors other than 429", len(many.errors), "", target=0)
     note(f"{crowd}, answers 429", many.refused, "")
     settled = many.memory[int(options.warm_up) :]
     third = len(settled) // 3
     note("memory of the server, first third of the minute", statistics.mean(settled[:third]), "MiB")
-    note("memory of the server, last third of the minute", statistics.mean(settled[-third:]), "MiB", "flat")
+    note("memory of the server, last third of the minute", statistics.mean(settled[-third:]), "MiB")
     for error in dict.fromkeys(one.errors + sparing.errors + many.errors):
         print("error:", error, flush=True)
-    about = {"command": "python benchmarks/serving_load.py", "hardware": options.hardware, "load_average": busy}
+    about = {"command": "python benchmarks/serving_load.py", "load_average": busy}
     asked = {"model": MODEL, "clients": options.clients, "seconds": options.seconds, "warm_up": options.warm_up}
-    write_json(options.out, {**about, **asked, "figures": figures})
+    write_json(options.out, {**about, **asked, "benchmarks": figures})
 
 
 @contextmanager
@@ -209,19 +195,8 @@ def first_second(address: str, note: Callable[..., None]) -> None:
             page.context.close()
             time.sleep(1)
         browser.close()
-    note("page can be used after its address was entered, slowest of 5", max(ready), "s", "at most 1")
-    note("first frame on the page after the click, slowest of 5", max(frame), "s", "at most 0.5")
-
-
-def table(figures: list[dict[str, Any]]) -> str:
-    """The figures as Markdown."""
-    lines = ["| what | measured | target |", "| --- | ---: | ---: |"]
-    for figure in figures:
-        measured = f"{figure['value']:.3g} {figure['unit']}".strip()
-        target = figure["target"] or "–"
-        target += f" {figure['unit']}" if target.startswith("at ") and figure["unit"] else ""
-        lines.append(f"| {figure['name']} | {measured} | {target} |")
-    return "\n".join(lines) + "\n"
+    note("page can be used after its address was entered, slowest of 5", max(ready), "s", target=1)
+    note("first frame on the page after the click, slowest of 5", max(frame), "s", target=0.5)
 
 
 if __name__ == "__main__":

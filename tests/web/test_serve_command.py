@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from live import client, get
@@ -100,17 +99,3 @@ def test_a_short_token_is_refused(tmp_path, capsys):
 )
 def test_loopback_is_known_when_it_is_seen(host, alone):
     assert Settings(host=host).on_loopback is alone
-
-
-def test_the_table_in_the_docs_is_the_one_that_was_measured():
-    import importlib.util
-    import json
-
-    root = Path(__file__).parents[2]
-    spec = importlib.util.spec_from_file_location("serving_load", root / "benchmarks" / "serving_load.py")
-    benchmark = importlib.util.module_from_spec(spec)
-    sys.modules["serving_load"] = benchmark
-    spec.loader.exec_module(benchmark)
-    figures = json.loads((root / "results" / "serving_load.json").read_text())["figures"]
-    text = (root / "docs" / "web.md").read_text()
-    assert text.split(benchmark.BEGIN)[1].split(benchmark.END)[0] == benchmark.table(figures)

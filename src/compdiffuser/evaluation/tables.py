@@ -284,6 +284,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "planner-training": render_planners,
     "training-curve": render_curve,
     "baseline-speed": partial(render_speed, group="baselines"),
+    "serving": partial(render_speed, group="serving"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),
 }

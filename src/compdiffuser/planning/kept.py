@@ -46,12 +46,14 @@ class KeptPlans:
 
 
 def fingerprint(planner: Planner) -> str:
-    """What tells planners apart: weights, calibration, recorded segments, sampler, and kind of device."""
+    """What tells planners apart: weights, calibration, recorded segments and sampler.
+
+    Not the device, on which the digits of a plan depend: plans made on a GPU may be followed where there is none.
+    """
     settings: dict[str, Any] = {
         "calibration": planner.calibration.to_dict(),
         "normalizer": planner.normalizer.to_dict(),
         "config": asdict(planner.config),
-        "device": planner.device.type,
     }
     tensors = list(planner.denoise.denoiser.state_dict().values())
     if planner.support is not None:

@@ -2,8 +2,9 @@
 
     python benchmarks/evaluate_antmaze.py [--only WORD …] [--jobs 4] [--dry]
 
-Cells: both step limits, with and without replanning; GSC with the same network; inverse dynamics of one horizon, which
-`train_antmaze.py --horizons 8 12 …` trains.
+Cells: with and without replanning; GSC with the same network; inverse dynamics of one horizon, which
+`train_antmaze.py --horizons 8 12 …` trains. Both step limits come from the same episodes. Plans are kept in
+runs/plans, so that cells that only follow them differently do not make them again.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ HORIZONS = (8, 12, 16, 20, 24, 28)
 CELLS: dict[str, list[str]] = {}
 for name in (name for name in PRESETS if name.startswith("antmaze-")):
     CELLS[f"{name}-replan"] = [name]
-    CELLS[f"{name}-replan-ogbench-limit"] = [name, "--step-limit", "ogbench"]
     CELLS[f"{name}-no-replan"] = [name, "--no-replan"]
     CELLS[f"{name}-gsc"] = [name, "--sampler", "gsc"]
 for name in ("antmaze-large-stitch-v0", "antmaze-giant-stitch-v0"):
     for horizon in HORIZONS:
         CELLS[f"{name}-horizon-{horizon}"] = [name, "--controller", f"runs/{name}-controller-{horizon}"]
+
+CELLS = {cell: [*evaluation, "--plans", "runs/plans"] for cell, evaluation in CELLS.items()}
 
 if __name__ == "__main__":
     main(CELLS)

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a G
 
 def on_gpu() -> Experience:
     data = walks().data
-    moved = (getattr(data, name).to(GPU) for name in ("observations", "actions", "first", "last", "transitions", "begins"))
+    moved = (
+        getattr(data, name).to(GPU) for name in ("observations", "actions", "first", "last", "transitions", "begins")
+    )
     return Experience(Trajectories(*moved, goal_dims=data.goal_dims))
 
 

@@ -46,6 +46,21 @@ def test_json_goes_to_stdout_and_progress_to_stderr(planner, capsys, tmp_path):
     assert [call["seed"][0] for call in planner.calls] == [0, 1_000_000]
 
 
+def test_pictures_of_the_first_seed_come_after_the_result(planner, capsys, tmp_path, monkeypatch):
+    filmed = []
+    monkeypatch.setattr("compdiffuser.plotting.video.check_video", filmed.append)
+    monkeypatch.setattr("compdiffuser.evaluation.pictures.film", lambda *given: filmed.append(given) or given[0])
+    png, video = tmp_path / "all.png", tmp_path / "film.mp4"
+    command = Eval("any", tasks="1,3", episodes=2, seeds=2, workers=1, png=png, video=video, video_task=3)
+    assert command.run() == 0
+    assert capsys.readouterr().out.endswith(f"pictures: {png} {video}\n")
+    assert png.stat().st_size > 10_000
+    checked, (path, task, recorder, results, row) = filmed
+    assert (checked, path, task) == (video, video, MEDIUM)
+    assert (results[row].seed, results[row].task, results[row].episode) == (0, 3, 0)
+    assert recorder.plans(row)[0][1].maze == "medium"
+
+
 def test_tables_for_people_and_the_papers_sampler(planner, capsys):
     command = Eval("any", tasks="2", episodes=1, seeds=1, workers=1, sampler="gsc", guidance=1.5, replan=False)
     assert command.run() == 0
@@ -74,3 +89,20 @@ def test_a_planner_without_environment_is_told(planner, monkeypatch):
 def test_bad_options_of_the_command_are_named(wrong, sentence):
     with pytest.raises(UserError, match=sentence):
         Eval("pointmaze-giant-stitch-v0", **wrong).run()
+
+
+def test_kept_plans_are_followed_again(tmp_path, capsys):
+    command = Eval(
+        "robotics-pointmaze-umaze-v0", tasks="1", episodes=1, seeds=1, workers=1, candidates=8, device="cpu",
+        json=True, plans=tmp_path / "plans",
+    )  # fmt: skip
+    results = []
+    for _ in range(2):
+        assert command.run() == 0
+        results.append(json.loads(capsys.readouterr().out))
+        files = {path: path.stat().st_mtime_ns for path in (tmp_path / "plans").rglob("*.npz")}
+    first, again = results
+    assert len(files) == 1 + round(first["replans_per_episode"])
+    assert (first["success_by_seed"], first["steps_mean"]) == (again["success_by_seed"], again["steps_mean"])
+    assert again["planning_seconds"][0] < first["planning_seconds"][0] / 5
+    assert first["within"].keys() == {"300"}

@@ -53,7 +53,7 @@ class DTConfig:
     actor_goals: GoalMix = LATER
     """Where goals come from."""
     by_episode: bool = True
-    """Draw an episode and then one of its steps; else all recorded steps are as likely, and long episodes count more."""
+    """Draw an episode and then one of its steps; else all recorded steps are as likely: long episodes count more."""
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,6 +16,7 @@ from compdiffuser.types import Policy, UserError
 
 if TYPE_CHECKING:
     from compdiffuser.baselines.checkpoint import BaselineCheckpoint
+    from compdiffuser.evaluation.pictures import Pictures
     from compdiffuser.evaluation.rollout import EpisodeResult
     from compdiffuser.planning.follower import PlanFollower
     from compdiffuser.planning.planner import Planner
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 PLANNER_OPTIONS = (
     "replan", "follow", "look_ahead", "controller", "chunks", "candidates", "sampler", "steps", "eta", "repeats",
-    "guidance", "plots",
+    "guidance", "plots", "plans",
 )  # fmt: skip
 
 
@@ -47,7 +48,7 @@ class Eval:
     replan: bool = True
     """Whether a lost agent gets a new plan."""
     step_limit: Literal["paper", "ogbench"] = "paper"
-    """Whose limit of environment steps per episode."""
+    """Whose limit of environment steps per episode: the paper's, or the one that the benchmark registers."""
     follow: Literal["progress", "time"] = "progress"
     """Follow a plan by progress along it, or state by state as the paper does."""
     look_ahead: float | None = None
@@ -74,12 +75,20 @@ class Eval:
     """Where the planner runs: auto, cpu, cuda."""
     compile: bool = True
     """Compile the network on a GPU: some seconds once, then about twice as fast."""
+    plans: Path | None = None
+    """Folder of plans: those that are in it are not made again, new ones are added."""
     out: Path | None = None
     """Also write the JSON object to this file."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object instead of tables."""
     plots: Path | None = None
     """Draw plan and executed path of each task's first episode into this folder."""
+    png: Path | None = None
+    """Draw each task's first episode into this file: its first plan, the path that was taken, how it ended."""
+    video: Path | None = None
+    """Film an episode of the first seed into this .mp4 or .gif file."""
+    video_task: int | None = None
+    """Task whose first episode is filmed; by default the first one that is evaluated."""
 
     def run(self) -> int:
         tasks, chunks = self._checked()
@@ -91,6 +100,7 @@ class Eval:
         from compdiffuser.planning.checkpoint import choose_device
         from compdiffuser.planning.controllers import controller_for
         from compdiffuser.planning.inverse_control import load_controller
+        from compdiffuser.planning.kept import KeptPlans
         from compdiffuser.planning.planner import Planner
 
         if (found := method_in(self.name)) is not None:
@@ -107,6 +117,7 @@ class Eval:
             chunks = 1 if self.method == "dd" else preset.chunks
         controller = load_controller(self.controller) if self.controller else controller_for(preset)
         candidates = self.candidates or (256 if self.sampler == "default" else 40)
+        source = planner if self.plans is None else KeptPlans(planner, self.plans)
         followers: list[PlanFollower] = []
 
         def policy(seed: int) -> Policy:
@@ -116,7 +127,7 @@ class Eval:
             following = Following(
                 self.follow, self.replan, chunks, self.look_ahead, seed=1000 * seed, options=options
             )  # fmt: skip
-            followers.append(PlanFollower(planner, preset, following, controller))
+            followers.append(PlanFollower(source, preset, following, controller))
             return followers[-1]
 
         limit = self._limit(preset)
@@ -125,10 +136,12 @@ class Eval:
             return summarize(
                 runs,
                 limit,
+                _shorter(preset, limit),
                 dataset=preset.name,
                 method=self.method,
                 sampler="dd" if self.method == "dd" else self.sampler,
                 replan=self.replan,
+                controller_horizon=getattr(controller, "horizon", None),
                 data="official" if planner.record.get("data", {}).get("source") == "official" else "regenerated",
                 settings={
                     "follow": self.follow,
@@ -145,12 +158,7 @@ class Eval:
                 **provenance(),
             )
 
-        runs = self._rollouts(policy, preset, tasks, self.seeds or 5, limit, summary)
-        if runs is None:
-            return 1
-        if self.plots is not None:
-            _draw(followers[0], runs[0], self.plots)
-        return self._tell(summary(runs))
+        return self._measure(policy, preset, tasks, self.seeds or 5, limit, summary)
 
     def _run_baseline(self, tasks: list[int] | None) -> int:
         """A baseline: evaluation seed i drives with the weights of training seed i."""
@@ -170,19 +178,11 @@ class Eval:
         seeds = self.seeds or len(checkpoint.seeds)
 
         def summary(runs: Runs) -> dict[str, Any]:
-            return summarize(runs, limit, **_identity(checkpoint), device=str(device), **provenance())
+            return summarize(
+                runs, limit, _shorter(preset, limit), **_identity(checkpoint), device=str(device), **provenance()
+            )  # fmt: skip
 
-        runs = self._rollouts(lambda seed: checkpoint.policy(seed, device), preset, tasks, seeds, limit, summary)
-        return 1 if runs is None else self._tell(summary(runs))
-
-    def _tell(self, summary: dict[str, Any]) -> int:
-        if self.json:
-            print(json.dumps(summary, ensure_ascii=False))
-        else:
-            show(summary)
-            if self.plots is not None:
-                print("pictures:", *sorted(str(path) for path in self.plots.glob("task*.png")))
-        return 0
+        return self._measure(lambda seed: checkpoint.policy(seed, device), preset, tasks, seeds, limit, summary)
 
     def _limit(self, preset: Preset) -> int:
         return preset.step_limit if self.step_limit == "paper" else preset.ogbench_step_limit
@@ -196,33 +196,48 @@ class Eval:
         given = {"steps": self.steps, "eta": self.eta, "repeats": self.repeats, "guidance": self.guidance}
         return planner.with_sampler(**{name: value for name, value in given.items() if value is not None})
 
-    def _rollouts(
+    def _measure(
         self, policy: Callable[[int], Policy], preset: Preset, tasks: list[int] | None, seeds: int, limit: int,
         summary: Callable[[Runs], dict[str, Any]],
-    ) -> Runs | None:  # fmt: skip
-        """The episodes of every seed, each driven by the policy made for it; None where a simulator died.
+    ) -> int:  # fmt: skip
+        """Run the episodes of every seed, each driven by the policy made for it, tell the result, and draw.
 
         After each seed `--out` holds the summary so far, so that a run that is cut off has not been in vain.
         """
         from compdiffuser.evaluation.environments import EnvironmentPool, WorkerError
+        from compdiffuser.evaluation.replay import Recorder
         from compdiffuser.evaluation.rollout import evaluate
         from compdiffuser.files import write_json
 
         if not preset.environment:
             raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
+        pictures = self._pictures()
+        pictures.check_task(preset, tasks)
         runs: Runs = []
         try:
             with EnvironmentPool(preset, self.workers) as pool:
+                first = Recorder(policy(0))
                 for seed in range(seeds):
-                    runs.append(
-                        evaluate(policy(seed), preset, tasks, self.episodes, seed, limit, pool=pool, progress=True)
-                    )
+                    driver = policy(seed) if seed else first
+                    runs.append(evaluate(driver, preset, tasks, self.episodes, seed, limit, pool=pool, progress=True))
                     if self.out is not None:
                         write_json(self.out, summary(runs))
         except WorkerError as error:
             print(f"compdiffuser: {error}", file=sys.stderr)
-            return None
-        return runs
+            return 1
+        if self.json:
+            print(json.dumps(summary(runs), ensure_ascii=False), flush=True)
+        else:
+            show(summary(runs))
+        written = pictures.draw(preset, first, runs[0], title=f"{preset.name}, {self.method}")
+        if written and not self.json:
+            print("pictures:", *written)
+        return 0
+
+    def _pictures(self) -> Pictures:
+        from compdiffuser.evaluation.pictures import Pictures
+
+        return Pictures(self.plots, self.png, self.video, self.video_task)
 
     def _checked(self) -> tuple[list[int] | None, int | Literal["auto"]]:
         """Task numbers (None: all) and chunks; a sentence for what is neither."""
@@ -237,6 +252,7 @@ class Eval:
         numbers = self.tasks.split(",")
         if self.tasks != "all" and not all(number.strip().isdigit() for number in numbers):
             raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")
+        self._pictures().check()
         tasks = None if self.tasks == "all" else [int(number) for number in numbers]
         return tasks, "auto" if self.chunks == "auto" else int(self.chunks)
 
@@ -253,6 +269,11 @@ def _identity(checkpoint: BaselineCheckpoint) -> dict[str, Any]:
         "updates": record.get("updates"),
         "training_seeds": list(checkpoint.seeds),
     }
+
+
+def _shorter(preset: Preset, limit: int) -> int | None:
+    """The benchmark's own step limit, where it ends episodes earlier."""
+    return preset.ogbench_step_limit if preset.ogbench_step_limit < limit else None
 
 
 def show(summary: Mapping[str, Any]) -> None:
@@ -277,15 +298,7 @@ def show(summary: Mapping[str, Any]) -> None:
         f"{summary['data']} data"
         + (f", planning {sum(summary['planning_seconds']):.1f} s" if "planning_seconds" in summary else "")
     )
+    for limit, success in summary.get("within", {}).items():
+        console.print(f"{success['success']:.1f} ± {success['std']:.1f} % within the benchmark's own {limit} steps")
     if summary["steps_mean"] is not None:
         console.print(f"{summary['steps_mean']:.0f} steps to the goal on average")
-
-
-def _draw(policy: Any, episodes: Sequence[Any], folder: Path) -> None:
-    """Each task's first episode: its last plan, and where the agent went."""
-    for plan, episode in zip(policy.plans, episodes, strict=True):
-        if episode.episode == 0:
-            outcome = f"goal reached in {episode.steps} steps" if episode.success else f"failed: {episode.cause}"
-            plan.plot(
-                folder / f"task{episode.task}.png", executed=episode.path, title=f"task {episode.task}, {outcome}"
-            )

@@ -53,6 +53,12 @@ class InverseController:
             actions = self.network(states, planned, torch.from_numpy(self.horizons(observations, targets)))
         return np.clip(actions.numpy(), -1.0, 1.0)
 
+    @property
+    def horizon(self) -> int | None:
+        """The only h it was trained for; None where there are several."""
+        least, most = self.network.config.horizons
+        return least if least == most else None
+
     def horizons(self, observations: Array, targets: Array) -> Array:
         """[E] the steps that targets [E, D] are ahead of bodies [E, obs], as the network is told."""
         least, most = self.network.config.horizons

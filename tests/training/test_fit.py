@@ -54,6 +54,16 @@ def test_one_update_by_hand(tmp_path):
     assert slope.module.weight.item() == updater.average[0].item()
 
 
+def test_an_update_leaves_nothing_behind():
+    """What autograd remembered of one update would grow with every further one."""
+    updater = Updater(learner(), settings(ema=0.9), CPU)
+    for step in range(3):
+        updater.update(step, 0.0)
+    kept = [*updater.average, updater.total, *(v for state in updater.optimizer.state.values() for v in state.values())]
+    assert not any(tensor.requires_grad for tensor in kept if isinstance(tensor, torch.Tensor))
+    assert all(p.grad is None and p.grad_fn is None for p in updater.parameters)
+
+
 def test_only_matrices_decay():
     updater = Updater(learner(), settings(weight_decay=0.3), CPU)
     groups = updater.optimizer.param_groups

@@ -153,9 +153,10 @@ class Updater:
         if self.after_update is not None:
             self.after_update()
         if self.config.ema is not None:
-            # average ← decay·average + (1 − decay)·weights
-            torch._foreach_mul_(self.average, self.decay)
-            torch._foreach_add_(self.average, torch._foreach_mul(self.parameters, 1 - self.decay))
+            with torch.no_grad():  # else the average would remember every update
+                # average ← decay·average + (1 − decay)·weights
+                torch._foreach_mul_(self.average, self.decay)
+                torch._foreach_add_(self.average, torch._foreach_mul(self.parameters, 1 - self.decay))
         if self.total.shape != loss.shape:
             self.total = torch.zeros_like(loss)
         self.total += loss.detach()

@@ -21,12 +21,13 @@ from pathlib import Path
 import tyro
 
 SECONDS = {
-    "antmaze-medium-stitch-v0": 120,
-    "antmaze-large-stitch-v0": 200,
-    "antmaze-giant-stitch-v0": 450,
-    "antmaze-medium-explore-v0": 300,
-    "antmaze-large-explore-v0": 450,
+    "antmaze-medium-stitch-v0": 60,
+    "antmaze-large-stitch-v0": 80,
+    "antmaze-giant-stitch-v0": 150,
+    "antmaze-medium-explore-v0": 90,
+    "antmaze-large-explore-v0": 150,
 }
+"""The point's planner for the giant maze is good after 50 s (results/training_curve.json)."""
 
 
 @dataclass(frozen=True)

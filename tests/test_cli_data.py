@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageColor
 
 from compdiffuser.cli import main
 from compdiffuser.data.generate import make
+from compdiffuser.plotting.mazes import WALL
 from compdiffuser.presets import PRESETS
 
 
@@ -65,8 +66,10 @@ def test_output_for_people(made, capsys):
 def test_plots_are_small_pictures_with_walls_and_paths(made, home, name):
     assert main(["data", "plot", str(made[name]), "--png", "out/picture.png"]) == 0
     assert (home / "out/picture.png").stat().st_size < 150_000
-    colors = Image.open(home / "out/picture.png").convert("RGB").getcolors(1_000_000)
-    assert len(colors) > 10
+    picture = Image.open(home / "out/picture.png").convert("RGB")
+    assert len(picture.getcolors(1_000_000)) > 10
+    wall = picture.getpixel((picture.width // 30, picture.height // 10))
+    np.testing.assert_allclose(wall, ImageColor.getrgb(WALL), atol=2)
 
 
 def test_data_of_ones_own_is_described_and_drawn_without_a_maze(home, capsys):

@@ -50,3 +50,20 @@ def test_what_does_not_fit_is_named():
         Episodes.from_terminals(np.zeros((5, 2)), np.zeros((4, 1)), np.zeros(5))
     with pytest.raises(UserError, match="do not fit the 5 recorded states"):
         Episodes(np.zeros((5, 2)), np.zeros((5, 1)), np.array([0, 3]), np.array([3, 3]))
+
+
+def test_episodes_end_before_their_body_falls():
+    from compdiffuser.data.walking import standing
+
+    observations = np.zeros((40, 8), np.float32)
+    observations[:, 3] = 1  # on its feet
+    terminals = np.zeros(40, bool)
+    terminals[[9, 19, 29, 39]] = True
+    for row in (17, 18, 21, 35):  # the second falls late, the third at once, the fourth in the middle
+        observations[row, 3:5] = 0, 1
+    whole = Episodes.from_terminals(observations, observations[:, :2], terminals)
+    some = standing(whole, margin=2)
+    assert (some.starts.tolist(), some.lengths.tolist()) == ([0, 10, 30], [10, 5, 3])
+    observations[[0, 10, 20, 30], 3:5] = 0, 1
+    with pytest.raises(UserError, match="in each of the 4 episodes the body lies on its back"):
+        standing(Episodes.from_terminals(observations, observations[:, :2], terminals), margin=0)

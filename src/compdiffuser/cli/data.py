@@ -62,7 +62,7 @@ class Make:
 
 @dataclass(frozen=True)
 class Info:
-    """Describe a dataset: episodes, lengths, the range of every field, and how it was made."""
+    """Describe a dataset: episodes, lengths, the range of every field, how far episodes get, and how it was made."""
 
     dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME|PATH")]
     """A known name, a file (.npz, .hdf5, .h5), or minari:ID."""
@@ -73,10 +73,18 @@ class Info:
 
     def run(self) -> int:
         from compdiffuser.data import storage
+        from compdiffuser.data.statistics import statistics
 
         episodes = storage.load(self.dataset, self.split)
         path, manifest = _origin(self.dataset, self.split)
-        description = {"dataset": self.dataset, "path": path, **episodes.describe(), "manifest": manifest}
+        record = _preset_of(self.dataset, self.split)
+        description = {
+            "dataset": self.dataset,
+            "path": path,
+            **episodes.describe(),
+            "statistics": statistics(episodes, record) if record else None,
+            "manifest": manifest,
+        }
         if self.json:
             _print_json(description)
         else:
@@ -163,11 +171,11 @@ def _origin(dataset: str, split: str) -> tuple[str | None, dict[str, Any] | None
     return str(path), storage.manifest_of(path)
 
 
-def _preset_of(dataset: str) -> Preset | None:
+def _preset_of(dataset: str, split: str = "train") -> Preset | None:
     """The record of a dataset: by its own name, by its manifest's, or by its file's."""
     from compdiffuser.presets import PRESETS
 
-    path, manifest = _origin(dataset, "train")
+    path, manifest = _origin(dataset, split)
     names = (dataset, (manifest or {}).get("name"), Path(path).stem.removesuffix("-val") if path else None)
     return next((PRESETS[name] for name in names if name in PRESETS), None)
 
@@ -199,9 +207,35 @@ def _print_description(description: dict[str, Any]) -> None:
         ranges = (" ".join(f"{value:.2f}" for value in field[end]) for end in ("min", "max"))
         table.add_row(name, str(field["shape"]).replace("[", "\\["), field["dtype"], *ranges)
     console.print(table)
+    if description["statistics"]:
+        console.print()
+        for line in _sentences(description["statistics"]):
+            console.print(line, highlight=False, soft_wrap=True)
     manifest = description["manifest"]
     if manifest:
         console.print()
         for key, value in manifest.items():
             text = value if isinstance(value, str) else json.dumps(value)
             console.print(f"{key}: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _sentences(figures: dict[str, Any]) -> list[str]:
+    """What `data.statistics` found, for people."""
+    lines = [
+        f"an episode ends {figures['mean_cells_net']:.2f} cells from its start and gets at most "
+        f"{figures['mean_cells_farthest']:.2f} away (means); {figures['free_cells_visited']:.0%} of free cells visited"
+    ]
+    if "goal_reached" in figures:
+        median = figures["median_steps_to_goal"]
+        lines.append(
+            f"{figures['goal_reached']:.1%} of episodes reach the cell of their goal"
+            + ("" if median is None else f", half of these within {median:g} steps")
+        )
+    if "upright_episodes" in figures:
+        lines.append(
+            f"{figures['upright_episodes']:.1%} of episodes never lie on their backs; "
+            f"{figures['upright_states']:.1%} of states are upright"
+        )
+    if figures["mean_step"] is not None:
+        lines.append(f"a step is {figures['mean_step']:.3f} m (mean), at most {figures['largest_step']:.3f} m")
+    return [*lines, f"{figures['states_in_walls']:,} states in walls"]

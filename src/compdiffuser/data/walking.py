@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +12,12 @@ import numpy as np
 from compdiffuser.data.mazes import Cell, maze
 from compdiffuser.data.recording import LowLevelPolicy, Recording, open_simulator
 from compdiffuser.presets import Preset
-from compdiffuser.types import Array, UserError
+from compdiffuser.types import Array, Episodes, UserError
 
+ORIENTATION = slice(3, 7)
+"""Where observations of a body with legs hold its orientation: after its position."""
+MARGIN = 25
+"""Steps before a fall that are not learned from."""
 Steering = Callable[[int, Array], Array]
 """From the number of a step and the simulator's qpos to the unit vector [2] in which to go."""
 
@@ -71,3 +76,18 @@ def uprightness(quaternions: Array) -> Array:
     """How upright bodies with orientations [..., 4] (w, x, y, z) are: 1 on their feet, −1 on their backs."""
     x, y = quaternions[..., 1], quaternions[..., 2]
     return np.asarray(1 - 2 * (x * x + y * y))
+
+
+def standing(episodes: Episodes, margin: int = MARGIN) -> Episodes:
+    """Episodes up to `margin` steps before their body is first on its back; those with nothing left are left out.
+
+    An overturned body stays where it is, and what it did just before is nothing to imitate.
+    """
+    rows = len(episodes.observations)
+    fallen = np.append(np.flatnonzero(uprightness(episodes.observations[:, ORIENTATION]) <= 0), rows + margin)
+    until = fallen[np.searchsorted(fallen, episodes.starts)] - margin
+    lengths = np.minimum(episodes.lengths, until - episodes.starts)
+    kept = lengths > 0
+    if not kept.any():
+        raise UserError(f"in each of the {len(episodes)} episodes the body lies on its back from the start")
+    return replace(episodes, starts=episodes.starts[kept], lengths=lengths[kept])

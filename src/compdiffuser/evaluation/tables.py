@@ -273,6 +273,30 @@ def render_curve(results: Sequence[Result]) -> str:
     return markdown(head, body or [[MISSING] * len(head)])
 
 
+def render_ants(results: Sequence[Result]) -> str:
+    """What the recorded ants did: how far episodes get, who falls, what is visited."""
+    figures = {
+        name: entry["statistics"]
+        for result in results
+        for name, entry in result.get("datasets", {}).items()
+        if name.startswith("antmaze-")
+    }
+    columns: dict[str, Callable[[Result], str]] = {
+        "episodes": lambda f: f"{f['episodes']:,}",
+        "cells, net": lambda f: f"{f['mean_cells_net']:.2f}",
+        "cells, farthest": lambda f: f"{f['mean_cells_farthest']:.2f}",
+        "goal reached": lambda f: f"{f['goal_reached']:.1%}" if "goal_reached" in f else MISSING,
+        "steps to it": lambda f: f"{f['median_steps_to_goal']:.0f}" if f.get("median_steps_to_goal") else MISSING,
+        "upright episodes": lambda f: f"{f['upright_episodes']:.1%}",
+        "upright states": lambda f: f"{f['upright_states']:.1%}",
+        "step": lambda f: f"{f['mean_step']:.3f} m",
+        "states in walls": lambda f: f"{f['states_in_walls']:,}",
+        "cells visited": lambda f: f"{f['free_cells_visited']:.0%}",
+    }
+    body = [[f"`{name}`", *(cell(found) for cell in columns.values())] for name, found in figures.items()]
+    return markdown(["dataset", *columns], body or [[MISSING] * (len(columns) + 1)])
+
+
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "pointmaze": POINTMAZE.render,
     "samplers": SAMPLERS.render,
@@ -283,6 +307,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "baseline-training": render_training,
     "planner-training": render_planners,
     "training-curve": render_curve,
+    "ant-data": render_ants,
     "baseline-speed": partial(render_speed, group="baselines"),
     "serving": partial(render_speed, group="serving"),
     "speed": render_speed,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from compdiffuser.data.recording import blew_up, open_simulator
-from compdiffuser.data.walking import uprightness
+from compdiffuser.data.walking import ORIENTATION, uprightness
 from compdiffuser.experts.config import ExpertConfig
 from compdiffuser.experts.replay import Sizes
 from compdiffuser.types import Array
@@ -50,7 +50,7 @@ class Body:
 
     @property
     def upright(self) -> bool:
-        return bool(uprightness(self.simulator.data.qpos[3:7]) > 0)
+        return bool(uprightness(self.simulator.data.qpos[ORIENTATION]) > 0)
 
     def step(self, action: Array) -> tuple[Array, bool]:
         """Act; the transition as a row of `Replay`, and whether the episode ended."""

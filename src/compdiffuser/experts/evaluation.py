@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from compdiffuser.data.stitch import Stitch
-from compdiffuser.data.walking import uprightness
+from compdiffuser.data.walking import ORIENTATION, uprightness
 from compdiffuser.experts.bodies import Bodies
 from compdiffuser.experts.policy import Expert
 from compdiffuser.presets import PRESETS
@@ -70,6 +70,6 @@ def survival(expert: Expert, dataset: str, rounds: int = 1, seed: int = 0) -> di
     away = np.linalg.norm(ends[:, :2] - starts[:, :2], axis=1)
     return {
         "episodes": float(len(paths)),
-        "upright": float(np.mean(uprightness(ends[:, 3:7]) > 0)),
+        "upright": float(np.mean(uprightness(ends[:, ORIENTATION]) > 0)),
         "moved": float(np.mean(away > recipe.maze.unit)),
     }

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from safetensors.torch import save as serialize
 
-from compdiffuser.data.walking import uprightness
+from compdiffuser.data.walking import ORIENTATION, standing, uprightness
 from compdiffuser.files import pretrained_folder, read_json, replacing, write_json
 from compdiffuser.models.inverse_dynamics import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.planning.checkpoint import CONFIG, WEIGHTS, tensors
@@ -67,7 +67,7 @@ class InverseController:
 
     def fallen(self, observations: Array) -> Array:
         """[E] bool: on its back, by the orientation that follows x, y and z in an observation."""
-        return uprightness(observations[:, 3:7]) < 0
+        return uprightness(observations[:, ORIENTATION]) < 0
 
     def save(self, folder: Path) -> Path:
         weights = {name: tensor.half().contiguous().cpu() for name, tensor in self.network.state_dict().items()}
@@ -123,6 +123,7 @@ def train_controller(
     """Learn inverse dynamics from recorded actions, and leave the controller in `out`."""
     device = torch.device(device)
     config = config or TrainConfig()
+    episodes = standing(episodes) if preset.expert else episodes
     sizes = {"observation": episodes.observations.shape[1], "action": episodes.actions.shape[1]}
     dims = preset.plan_dims
     model = InverseDynamicsConfig(**sizes, plan_dims=dims) if model is None else replace(model, **sizes, plan_dims=dims)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 import compdiffuser
 from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.objective import ObjectiveConfig
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
@@ -54,6 +55,7 @@ def train_planner(
     model = replace(
         model or DenoiserConfig(), horizon=preset.horizon, overlap=preset.overlap, dim=len(preset.plan_dims)
     )
+    episodes = standing(episodes) if preset.expert else episodes
     alone = preset.max_chunks == 1
     objective = (
         ObjectiveConfig(overlap=preset.overlap, state=0.85) if alone else ObjectiveConfig(overlap=preset.overlap)

@@ -107,7 +107,7 @@ def _write(figure: Figure, png: Path) -> None:
     FigureCanvasAgg(figure).print_png(buffer)
     # A palette is enough for these few hues and makes a picture that is small enough to keep beside the text.
     picture = (
-        Image.open(buffer).convert("RGB").quantize(200, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        Image.open(buffer).convert("RGB").quantize(200, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     )
     with replacing(png) as temporary:
         picture.save(temporary, format="PNG", optimize=True)

@@ -137,7 +137,7 @@ def animate_denoising(
         drawn.remove()
     durations = [milliseconds] * (len(pictures) - 1) + [1500]
     # One palette for all frames, taken from the last and clearest.
-    write_gif(pictures, durations, pictures[-1].quantize(255, method=Image.Quantize.MAXCOVERAGE), gif)
+    write_gif(pictures, durations, pictures[-1].quantize(255, method=Image.Quantize.FASTOCTREE), gif)
     return Path(gif)
 
 

@@ -1,0 +1,91 @@
+"""How good a dataset is: how far its episodes get, where they have been, and whether the body stayed on its feet.
+
+Distances between cells are steps through free cells, the shortest way: a walk to and fro counts by where it ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compdiffuser.data.mazes import Maze, maze
+from compdiffuser.data.stitch import BLOCKS
+from compdiffuser.data.walking import ORIENTATION, uprightness
+from compdiffuser.presets import Preset
+from compdiffuser.types import Array, Episodes, UserError
+
+
+def statistics(episodes: Episodes, record: Preset) -> dict[str, Any]:
+    """Figures of a dataset with a known maze, ready for JSON; shares are of 1.
+
+    Stitch data also says who came to a cell four steps away, which is the goal's, and when; a body with legs, whether
+    it was ever overturned.
+    """
+    needed = ORIENTATION.stop if record.expert else max(record.plan_dims[:2]) + 1
+    if (width := episodes.observations.shape[1]) < needed:
+        raise UserError(f"observations of {record.name} have at least {needed} dimensions, these have {width}")
+    layout = maze(record.maze)
+    positions = episodes.observations[:, list(record.plan_dims[:2])]
+    ends = episodes.starts + episodes.lengths - 1
+    away = cells_away(episodes, positions, layout)
+    steps = np.linalg.norm(np.diff(positions, axis=0), axis=1)[~episodes.terminals[:-1]]
+    net = away[ends]
+    return {
+        "episodes": len(episodes),
+        "mean_cells_net": _rounded(net.mean()),
+        "mean_cells_farthest": _rounded(np.maximum.reduceat(away, episodes.starts).mean()),
+        "cells_net_shares": {str(n): _rounded((net == n).mean()) for n in range(net.max() + 1)},
+        **(_goals(away, episodes) if record.recipe == "stitch" else {}),
+        **(_falls(episodes) if record.expert else {}),
+        "mean_step": _rounded(steps.mean()) if len(steps) else None,
+        "largest_step": _rounded(steps.max()) if len(steps) else None,
+        "states_in_walls": int(layout.in_wall(positions).sum()),
+        "free_cells_visited": _rounded(_visited(positions, layout)),
+    }
+
+
+def cells_away(episodes: Episodes, positions: Array, layout: Maze) -> Array:
+    """[S] cells between each state and the first one of its episode; 0 where either lies in a wall."""
+    shape = layout.walls.shape
+    apart = np.zeros((*shape, *shape), np.int64)
+    for cell in layout.free_cells:
+        apart[cell] = np.maximum(layout.distances(cell), 0)
+    rows, cols = _cells(positions, layout)
+    first = np.repeat(episodes.starts, episodes.lengths)
+    return apart[rows[first], cols[first], rows, cols]
+
+
+def _goals(away: Array, episodes: Episodes) -> dict[str, Any]:
+    """The recipe's goal is a cell that far away, and whoever heads for it comes through no other."""
+    hits = np.append(np.flatnonzero(away >= BLOCKS), len(away))
+    steps = hits[np.searchsorted(hits, episodes.starts)] - episodes.starts
+    steps = steps[steps < episodes.lengths]
+    return {
+        "goal_reached": _rounded(len(steps) / len(episodes)),
+        "median_steps_to_goal": float(np.median(steps)) if len(steps) else None,
+    }
+
+
+def _falls(episodes: Episodes) -> dict[str, Any]:
+    upright = uprightness(episodes.observations[:, ORIENTATION]) > 0
+    return {
+        "upright_episodes": _rounded(np.logical_and.reduceat(upright, episodes.starts).mean()),
+        "upright_states": _rounded(upright.mean()),
+    }
+
+
+def _visited(positions: Array, layout: Maze) -> float:
+    seen = np.zeros_like(layout.walls)
+    seen[_cells(positions, layout)] = True
+    return float(seen[~layout.walls].mean())
+
+
+def _cells(positions: Array, layout: Maze) -> tuple[Array, Array]:
+    """Rows and columns [S] of the cells of positions [S, 2]; outside the grid, of the outer wall."""
+    cells = np.clip(layout.cells(positions), 0, np.array(layout.walls.shape) - 1)
+    return cells[:, 0], cells[:, 1]
+
+
+def _rounded(value: Any) -> float:
+    return round(float(value), 4)

@@ -33,7 +33,7 @@ def test_it_says_where_it_is_and_ends_in_order_letting_running_requests_finish(s
     replies = []
 
     def ask():
-        replies.append(here.plan("tiny", (0, 0), (8, 8), steps=64, candidates=8, chunks=3))
+        replies.append(here.plan("tiny", (0, 0), (8, 8), steps=12, candidates=8, chunks=3))
 
     asking = threading.Thread(target=ask)
     asking.start()

@@ -7,7 +7,7 @@ so.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compdiffuser.types import UserError
 
@@ -78,15 +78,10 @@ def _point(size: str, chunks: int, max_chunks: int) -> Preset:
 
 
 def _ant(size: str, chunks: int, max_chunks: int, step_limit: int) -> Preset:
-    return Preset(
+    return replace(
+        _point(size, chunks, max_chunks),
         name=f"antmaze-{size}-stitch-v0",
         environment=f"antmaze-{size}-v0",
-        maze=size,
-        recipe="stitch",
-        episodes=5000,
-        episode_steps=201,
-        chunks=chunks,
-        max_chunks=max_chunks,
         controller="inverse-dynamics",
         step_limit=step_limit,
         replan_distance=4.0,
@@ -97,23 +92,16 @@ def _ant(size: str, chunks: int, max_chunks: int, step_limit: int) -> Preset:
 
 def _ant_explore(size: str, chunks: int, max_chunks: int) -> Preset:
     """Random walks get a cell or two away in 500 steps, so chunks hold every eighth state (the paper: H 192, all)."""
-    return Preset(
+    return replace(
+        _ant(size, chunks, max_chunks, step_limit=1000),
         name=f"antmaze-{size}-explore-v0",
-        environment=f"antmaze-{size}-v0",
-        maze=size,
         recipe="explore",
         episodes=10_000,
         episode_steps=501,
         horizon=56,
         overlap=16,
         stride=8,
-        chunks=chunks,
-        max_chunks=max_chunks,
-        controller="inverse-dynamics",
-        step_limit=1000,
         replan_distance=2.0,
-        replan_delta=50,
-        expert="ant",
         expert_noise=1.0,
     )
 

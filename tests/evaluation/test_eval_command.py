@@ -96,13 +96,13 @@ def test_kept_plans_are_followed_again(tmp_path, capsys):
         "robotics-pointmaze-umaze-v0", tasks="1", episodes=1, seeds=1, workers=1, candidates=8, device="cpu",
         json=True, plans=tmp_path / "plans",
     )  # fmt: skip
-    results = []
+    results, files = [], []
     for _ in range(2):
         assert command.run() == 0
         results.append(json.loads(capsys.readouterr().out))
-        files = {path: path.stat().st_mtime_ns for path in (tmp_path / "plans").rglob("*.npz")}
+        files.append({path: path.stat().st_mtime_ns for path in (tmp_path / "plans").rglob("*.npz")})
     first, again = results
-    assert len(files) == 1 + round(first["replans_per_episode"])
+    assert len(files[0]) == 1 + round(first["replans_per_episode"])
+    assert files[0] == files[1]
     assert (first["success_by_seed"], first["steps_mean"]) == (again["success_by_seed"], again["steps_mean"])
-    assert again["planning_seconds"][0] < first["planning_seconds"][0] / 5
     assert first["within"].keys() == {"300"}

@@ -2,9 +2,9 @@
 
     python benchmarks/evaluate_antmaze.py [--only WORD …] [--jobs 4] [--dry]
 
-Cells: with and without replanning; GSC with the same network; inverse dynamics of one horizon, which
-`train_antmaze.py --horizons 8 12 …` trains. Both step limits come from the same episodes. Plans are kept in
-runs/plans, so that cells that only follow them differently do not make them again.
+Cells: with and without replanning; GSC with the same network, one plan; explore planners without their scaffolds, one
+plan; inverse dynamics of one horizon, which `train_antmaze.py --horizons 8 12 …` trains. Both step limits come from the
+same episodes. Plans are kept in runs/plans, so that cells that only follow them differently do not make them again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ CELLS: dict[str, list[str]] = {}
 for name in (name for name in PRESETS if name.startswith("antmaze-")):
     CELLS[f"{name}-replan"] = [name]
     CELLS[f"{name}-no-replan"] = [name, "--no-replan"]
-    CELLS[f"{name}-gsc"] = [name, "--sampler", "gsc"]
+    CELLS[f"{name}-gsc"] = [name, "--sampler", "gsc", "--no-replan"]
+    if PRESETS[name].scaffold is not None:
+        CELLS[f"{name}-noise"] = [name, "--scaffold", "none", "--no-replan"]
 for name in ("antmaze-large-stitch-v0", "antmaze-giant-stitch-v0"):
     for horizon in HORIZONS:
         CELLS[f"{name}-horizon-{horizon}"] = [name, "--controller", f"runs/{name}-controller-{horizon}"]

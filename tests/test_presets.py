@@ -39,6 +39,16 @@ def test_an_episode_is_long_enough_for_a_chunk(name):
     assert record.horizon % 8 == 0
 
 
+def test_only_explore_data_needs_scaffolds():
+    assert {name for name, record in PRESETS.items() if record.scaffold is not None} == {
+        "antmaze-medium-explore-v0", "antmaze-large-explore-v0",
+    }  # fmt: skip
+    for size in ("medium", "large"):
+        record = preset(f"antmaze-{size}-explore-v0")
+        assert record.scaffold == 0.25
+        assert record.horizon * record.stride == 192, "the steps of the paper's chunks"
+
+
 def test_points_need_no_expert():
     assert all(not record.expert for name, record in PRESETS.items() if "pointmaze" in name)
     with pytest.raises(UserError, match="did you mean 'antmaze-giant-stitch-v0'"):

@@ -40,6 +40,8 @@ class Preset:
     """K of the paper, used where a fixed number is asked for."""
     max_chunks: int = 6
     """Largest K that automatic planning tries."""
+    scaffold: float | None = None
+    """Noise level σ from which candidates begin along a way through the recorded states; None: all from pure noise."""
     front_padding: int = 64
     """Copies of the first state that may precede a training window."""
     back_padding: int = 0
@@ -91,16 +93,17 @@ def _ant(size: str, chunks: int, max_chunks: int, step_limit: int) -> Preset:
 
 
 def _ant_explore(size: str, chunks: int, max_chunks: int) -> Preset:
-    """Random walks get a cell or two away in 500 steps, so chunks hold every eighth state (the paper: H 192, all)."""
+    """Chunks cover 192 steps as in the paper, by every fourth state; random walks get half a cell far in that time."""
     return replace(
         _ant(size, chunks, max_chunks, step_limit=1000),
         name=f"antmaze-{size}-explore-v0",
         recipe="explore",
         episodes=10_000,
         episode_steps=501,
-        horizon=56,
+        horizon=48,
         overlap=16,
-        stride=8,
+        stride=4,
+        scaffold=0.25,
         replan_distance=2.0,
         expert_noise=1.0,
     )
@@ -139,8 +142,8 @@ PRESETS: dict[str, Preset] = {
         _ant("medium", chunks=3, max_chunks=6, step_limit=1000),
         _ant("large", chunks=5, max_chunks=8, step_limit=2000),
         _ant("giant", chunks=8, max_chunks=12, step_limit=2000),
-        _ant_explore("medium", chunks=8, max_chunks=20),
-        _ant_explore("large", chunks=16, max_chunks=32),
+        _ant_explore("medium", chunks=16, max_chunks=32),
+        _ant_explore("large", chunks=24, max_chunks=48),
         _robotics("umaze", "PointMaze_UMaze-v3", 40, 16, episodes=34_000, steps=150, step_limit=300),
         _robotics("medium", "PointMaze_Medium-v3", 144, 56, episodes=18_000, steps=400, step_limit=600),
         _robotics("large", "PointMaze_Large-v3", 192, 64, episodes=8_000, steps=800, step_limit=800),

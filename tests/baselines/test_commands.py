@@ -168,6 +168,7 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
         (["eval", "pointmaze-giant-stitch-v0", "--method", "qrl"], "there is no checkpoint at 'pointmaze-giant"),
         (["eval", "{folder}", "--method", "gcvil"], "unknown method 'gcvil'; did you mean 'gcivl'?"),
         (["eval", "{folder}", "--method", "gcivl", "--no-replan"], "--replan belongs to planners, not to gcivl"),
+        (["eval", "{folder}", "--method", "gcivl", "--scaffold", "0.25"], "--scaffold belongs to planners, not to"),
         (["train", MEDIUM, "--method", "hqil"], "unknown method 'hqil'; did you mean 'hiql'?"),
         (["train", MEDIUM, "--method", "compdifuser"], "did you mean 'compdiffuser'?"),
         (["train", MEDIUM, "--method", "gcbc", "--horizon", "8"], "--horizon belongs to planners, not to gcbc"),

@@ -57,6 +57,7 @@ def test_a_plan_is_as_long_as_the_composed_one_in_whole_patches(name):
     assert length <= whole.horizon < length + 8
     assert whole.horizon % 8 == 0
     assert (whole.chunks, whole.max_chunks, whole.back_padding) == (1, 1, whole.horizon)
+    assert whole.scaffold is None, "its plans begin from noise, as DD's do"
     kept = {"name", "environment", "maze", "plan_dims", "front_padding", "controller", "step_limit", "replan_distance"}
     assert all(asdict(whole)[key] == asdict(composed)[key] for key in kept)
 

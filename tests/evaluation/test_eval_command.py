@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import tyro
 from oracle import OraclePlanner
 
 from compdiffuser.cli.evaluate import Eval
@@ -17,6 +18,10 @@ class Oracle(OraclePlanner):
 
     preset, device, record = MEDIUM, "cpu", {"data": {"source": "official"}}
     config = PlanConfig()
+
+    @property
+    def scaffold(self):
+        return None if self.config.scaffold == "auto" else self.config.scaffold
 
     def with_sampler(self, **changes):
         self.changes = {**getattr(self, "changes", {}), **changes}
@@ -68,6 +73,39 @@ def test_tables_for_people_and_the_papers_sampler(planner, capsys):
     assert planner.changes == {"order": "gsc", "steps": 50, "eta": 0.0, "repeats": 1, "guidance": 1.5}
     assert planner.config.score == "overlap"
     assert (planner.calls[0]["n_chunks"], planner.calls[0]["n_candidates"]) == (MEDIUM.chunks, 40)
+
+
+@pytest.mark.parametrize(("given", "meant"), [("0.3", 0.3), ("1", 1.0), ("none", "none"), ("auto", "auto")])
+def test_a_scaffold_is_a_noise_level_or_a_word(given, meant):
+    assert tyro.cli(Eval, args=["any", "--scaffold", given]).scaffold == meant
+
+
+def test_another_word_is_no_scaffold(capsys):
+    with pytest.raises(SystemExit):
+        tyro.cli(Eval, args=["any", "--scaffold", "high"])
+    assert "--scaffold" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "begun"),
+    [
+        ({}, 0.25),
+        ({"scaffold": "none"}, None),
+        ({"scaffold": 0.5}, 0.5),
+        ({"sampler": "parallel"}, None),
+        ({"sampler": "parallel", "scaffold": 0.5}, 0.5),
+    ],
+)
+def test_the_scaffold_is_the_presets_unless_told_otherwise(options, begun):
+    planner = Planner.from_pretrained("robotics-pointmaze-umaze-v0", "cpu", PlanConfig(scaffold=0.25))
+    assert Eval("any", steps=4, **options)._sampling(planner).config.scaffold == begun
+    assert planner.config.scaffold == 0.25, "the original keeps its own"
+
+
+def test_a_result_says_from_what_its_plans_began(planner, capsys):
+    assert Eval("any", tasks="1", episodes=1, seeds=1, workers=1, json=True, scaffold=0.5).run() == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["settings"]["scaffold"], result["sampler"]) == (0.5, "scaffold 0.5")
 
 
 def test_a_planner_without_environment_is_told(planner, monkeypatch):

@@ -58,6 +58,24 @@ def test_only_what_lies_ahead_in_the_same_episode_is_drawn():
         Steps.from_episodes(episodes, (6, 6), CPU)
 
 
+def test_speed_is_that_of_single_steps_however_the_way_winds():
+    turn = np.arange(40) * np.pi / 6  # a circle of twelve steps
+    circle = np.stack([np.cos(turn), np.sin(turn), turn], axis=1)
+    episodes = np.stack([circle, circle + np.array([50.0, 0.0, 0.0])])  # far apart, never a step from one to the other
+    terminals = np.tile(np.arange(40) == 39, 2)
+    steps = Steps.from_episodes(
+        Episodes.from_terminals(episodes.reshape(-1, 3), np.zeros((80, 2)), terminals), (1, 12), CPU
+    )
+    speeds = [steps.speed(n, torch.Generator().manual_seed(seed)) for n, seed in ((1, 0), (1, 1), (500, 2))]
+    assert speeds == pytest.approx([2 * np.sin(np.pi / 12)] * 3, rel=1e-4)
+
+
+def test_speed_is_the_median_of_many():
+    steps = Steps.from_episodes(drifting(), (2, 8), CPU)
+    speeds = np.linalg.norm(drifting().actions[::30], axis=1)
+    assert steps.speed(20_000, torch.Generator().manual_seed(0)) == pytest.approx(np.median(speeds), rel=0.05)
+
+
 def test_the_place_in_the_maze_does_not_matter():
     network = InverseDynamics(replace(SMALL, observation=29, action=8)).eval()
     states, targets = torch.randn(4, 29), torch.randn(4, 2)

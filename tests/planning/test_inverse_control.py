@@ -72,6 +72,15 @@ def test_what_was_learned_is_done_again_from_its_folder(tmp_path):
     assert (tmp_path / "model.safetensors").stat().st_size < 2_000_000
 
 
+def test_the_pace_is_how_fast_a_body_walks_though_it_gets_nowhere(tmp_path):
+    observations = pushed_by_actions().observations.copy()
+    observations[:, :2] = 0.1 * (np.arange(len(observations)) % 2)[:, None] * [1.0, 0.0]  # to and fro
+    episodes = replace(pushed_by_actions(), observations=observations)
+    config = TrainConfig(steps=1, batch=8, warmup=1)
+    trained = train_controller(episodes, ANT, tmp_path, model=SMALL, config=config, progress=False)
+    assert trained.pace == pytest.approx(0.1)
+
+
 def test_a_learned_controller_beats_doing_nothing_and_anything(tmp_path):
     config = TrainConfig(steps=150, batch=256, learning_rate=3e-3, warmup=10)
     trained = train_controller(pushed_by_actions(), ANT, tmp_path, model=SMALL, config=config, progress=False)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,18 @@ def test_candidates_are_kept_where_given(tmp_path):
     states = np.zeros((5, 2))
     plan = Plan(states, states[None], states[0], states[-1], overlap=0, candidates=np.ones((3, 5, 2)))
     assert Plan.load(plan.save(tmp_path / "plan.npz")).candidates.shape == (3, 5, 2)
+
+
+def test_stride_is_kept_and_is_one_in_older_files(tmp_path):
+    plan = replace(plan_in(), stride=4)
+    assert Plan.load(plan.save(tmp_path / "plan.npz")).stride == 4
+    assert plan.to_dict()["stride"] == 4
+    with np.load(tmp_path / "plan.npz") as file:
+        arrays = dict(file)
+    meta = json.loads(str(arrays.pop("meta")))
+    del meta["stride"]
+    np.savez(tmp_path / "old.npz", meta=np.array(json.dumps(meta)), **arrays)
+    assert Plan.load(tmp_path / "old.npz").stride == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"not a plan", b"PK\x03\x04 cut short"])
@@ -91,3 +104,26 @@ def test_faults_are_named():
     nowhere = np.full((4, 2), np.nan)
     assert "not finite" in Plan(nowhere, nowhere[None], nowhere[0], nowhere[0], overlap=0).fault()
     assert Plan(line, line[None], line[0], line[-1], overlap=0).fault() is None
+
+
+def strided(states, stride: int) -> Plan:
+    states = np.asarray(states)
+    return Plan(states, states[None], states[0], states[-1], overlap=0, maze="medium", stride=stride)
+
+
+def test_a_plan_of_every_fourth_state_may_take_longer_steps():
+    hops = np.arange(4)[:, None] * [1.2, 0.0]  # between two cells of 4 m
+    assert strided(hops, 1).fault() == "jumps 1.20 m at state 0 of 4"
+    assert strided(hops, 4).fault() is None
+    assert "jumps 3.60 m" in strided(hops[::3], 3).fault()
+    assert strided(hops[::3], 4).fault() is None
+
+
+def test_between_the_states_of_a_strided_plan_there_may_be_a_wall():
+    # Around the centre of a cell whose neighbour along x is a wall, while the cell diagonally ahead is free.
+    here, before, after, early, late = maze("medium").center((2, 2)) + np.array(
+        [[0.0, 0.0], [1.5, 0.0], [4.0, 2.5], [1.0, 3.0], [3.0, 4.0]]
+    )
+    assert not maze("medium").in_wall(np.stack([before, after])).any()
+    assert strided([here, before, after], 4).fault() == "passes through a wall at state 1 of 3"
+    assert strided([here, early, late], 4).fault() is None

@@ -2,11 +2,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from compdiffuser import PlanConfig, Planner, SamplerConfig
 from compdiffuser.types import UserError
 
 QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4, refine=None)
+ALONG = replace(QUICK, scaffold=0.25, certify=0.0)
+STARTS, GOALS = [[0, 0], [1, -4], [-3, 2]], [[3, 3], [4, 4], [4, -4]]
 
 
 @pytest.fixture
@@ -66,7 +69,89 @@ def test_automatic_k_tries_every_k_that_could_reach(tiny):
     planner = Planner(tiny, "cpu")
     planner.calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
     starts, goals = np.array([[0, 0], [0, 0], [-4, -4]], np.float32), np.array([[1, 1], [3, 0], [4, 4]], np.float32)
-    assert planner._chunk_choices(starts, goals, "auto") == [[1, 2, 3, 4], [2, 3, 4], [4]]
+    ways = [None] * 3
+    assert planner._chunk_choices(starts, goals, ways, "auto") == [[1, 2, 3, 4], [2, 3, 4], [4]]
+
+
+def test_on_a_known_way_automatic_k_follows_from_its_length(tiny):
+    planner = Planner(tiny, "cpu", ALONG)
+    planner.calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
+    planner.preset = replace(tiny.preset, max_chunks=20)
+    way = torch.tensor([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])  # 3 long, from one end to the other 1
+    starts, goals = np.zeros((2, 2), np.float32), planner.normalizer.denormalize(np.array([[0, 1]] * 2, np.float32))
+    assert planner._chunk_choices(starts, goals, [way[:3], None], "auto")[0] == [6, 8, 9, 11, 13, 15, 16, 18]
+    long, line = planner._chunk_choices(starts, goals, [way, None], "auto")
+    assert long == [10, 11, 13, 14, 16, 17, 19, 20], "no more than the preset tries"
+    assert (line[0], line[-1]) == (3, 20)
+    assert planner._chunk_choices(starts, goals, [way, None], 5) == [[5], [5]]
+
+
+@pytest.fixture
+def known_ways(monkeypatch) -> None:
+    """So few landmarks that the straight walks of the tiny data meet in them."""
+    monkeypatch.setattr("compdiffuser.planning.routes.LANDMARKS", 64)
+
+
+def test_plans_begin_from_a_way_where_scaffolds_are_asked_for(tiny, known_ways):
+    along, again, noise = (
+        Planner(tiny, "cpu", config).plan([-3, 2], [4, -4], n_chunks=3, n_candidates=4)
+        for config in (ALONG, ALONG, replace(ALONG, scaffold=None))
+    )
+    np.testing.assert_array_equal(along.states, again.states)
+    assert not np.allclose(along.scores, noise.scores)
+    assert not np.allclose(along.states, noise.states)
+
+
+def test_with_little_noise_candidates_stay_by_the_way_until_a_wave_begins_from_noise(tiny, known_ways):
+    planner = Planner(tiny, "cpu", replace(ALONG, scaffold=0.01))
+    search = planner.search([-3, 2], [4, -4], 3, 8)
+    planner.advance([search])
+    laid = search.scaffold(3)
+    assert laid.shape == (3, 32, 2)
+    ends = torch.stack([laid[0, 0], laid[-1, -1]])
+    torch.testing.assert_close(ends, planner._normalized([search.start, search.goal]))
+    torch.testing.assert_close(laid[:-1, -12:], laid[1:, :12])
+    planner.advance([search])
+    away = [(candidate.chunks - laid).abs().mean().item() for candidate in search.candidates]
+    assert max(away[:4]) < 0.2 < min(away[4:])
+
+
+def test_a_batch_from_scaffolds_gives_what_its_problems_give_alone(tiny, known_ways):
+    planner = Planner(tiny, "cpu", replace(ALONG, refine=1.0))
+    options = {"n_candidates": 6}
+    for start, goal, plan in zip(STARTS, GOALS, planner.plan_batch(STARTS, GOALS, **options), strict=True):
+        alone = planner.plan(start, goal, **options)
+        assert len(plan.scores) == 12, "four from the scaffold, two from noise, and as many refined"
+        np.testing.assert_allclose(alone.scores, plan.scores, rtol=1e-3)
+        np.testing.assert_allclose(alone.states, plan.states, atol=1e-4)
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_where_the_data_knows_no_way_plans_begin_from_noise(tiny, known_ways, divided):
+    across = tiny.support.segments[:, ::2]
+    segments = tiny.support.segments[(across < -0.3).all(dim=1) | (across > 0.3).all(dim=1)]
+    checkpoint = replace(tiny, support=replace(tiny.support, segments=segments) if divided else None)
+    along, noise = (
+        Planner(checkpoint, "cpu", config).plan([-3, 2], [4, -4], n_candidates=4)
+        for config in (ALONG, replace(ALONG, scaffold=None))
+    )
+    np.testing.assert_array_equal(along.states, noise.states)
+    np.testing.assert_array_equal(along.scores, noise.scores)
+
+
+def test_the_preset_says_whether_plans_begin_from_a_way(tiny):
+    explored = replace(tiny, preset=replace(tiny.preset, scaffold=0.3, stride=4))
+    assert Planner(tiny, "cpu").scaffold is None
+    assert Planner(explored, "cpu").scaffold == 0.3
+    assert Planner(explored, "cpu", PlanConfig(certify=0.9)).scaffold == 0.3
+    assert Planner(explored, "cpu", PlanConfig(scaffold=None)).scaffold is None
+    assert Planner(explored, "cpu", QUICK).plan([0, 0], [3, 3], n_candidates=1).stride == 4
+
+
+@pytest.mark.parametrize("level", [0, -0.5])
+def test_a_scaffold_needs_noise(level):
+    with pytest.raises(UserError, match=f"above 0, not to {level}"):
+        PlanConfig(scaffold=level)
 
 
 def test_a_plan_that_misses_its_goal_is_not_certified(tiny):

@@ -9,7 +9,11 @@ def candidate(excess: float = 2.0, k: int = 1, complete: bool = True, overlap: f
 
 
 def made(proposals: list[Proposal], excess: float = 2.0) -> list[Candidate]:
-    return [candidate(excess, k=each.n_chunks, refined=each.parent is not None) for each in proposals]
+    return [candidate(excess, k=each.n_chunks, refined=each.origin == "refined") for each in proposals]
+
+
+def scaffold(k: int) -> torch.Tensor:
+    return torch.full((k, 4, 2), 100.0 + k)
 
 
 def search(candidates: list[Candidate] = (), most: int = 100, **options) -> Search:
@@ -70,6 +74,43 @@ def test_waves_of_fresh_and_of_refined_candidates_take_turns():
         assert [proposal.number for proposal in proposals] == list(range(8 * wave, 8 * wave + 8))
         hunt.candidates += made(proposals, 10.0 + wave)
     assert kinds == [{False}, {True}, {False}, {True}]
+
+
+def test_every_other_fresh_wave_begins_from_the_scaffold_of_its_k():
+    hunt, origins = search(wave=8, most=32, scaffold=scaffold), []
+    while proposals := hunt.proposals():
+        origins.append({proposal.origin for proposal in proposals})
+        if origins[-1] != {"refined"}:
+            assert [proposal.n_chunks for proposal in proposals] == [1, 2, 3, 4] * 2
+        for proposal in proposals:
+            if proposal.origin == "scaffold":
+                assert torch.equal(proposal.parent, scaffold(proposal.n_chunks))
+            else:
+                assert (proposal.parent is None) == (proposal.origin == "noise")
+        hunt.candidates += made(proposals)
+    assert origins == [{"scaffold"}, {"refined"}, {"noise"}, {"refined"}] * 2
+
+
+def test_without_refinement_scaffolds_and_noise_take_turns_and_count_alike():
+    hunt, waves = search(wave=8, most=20, refine=False, scaffold=scaffold), []
+    while proposals := hunt.proposals():
+        waves.append((proposals[0].origin, len(proposals)))
+        hunt.candidates += made(proposals)
+    assert waves == [("scaffold", 8), ("noise", 8), ("scaffold", 4)]
+
+
+def test_every_k_begins_from_the_scaffold_before_any_begins_from_noise():
+    hunt, tried = search(wave=2, most=8, refine=False, scaffold=scaffold), []
+    while proposals := hunt.proposals():
+        tried += [(each.origin, each.n_chunks) for each in proposals]
+        hunt.candidates += made(proposals)
+    assert tried == [(origin, k) for origin in ("scaffold", "noise") for k in (1, 2, 3, 4)]
+
+
+def test_what_began_from_a_scaffold_is_refined_like_anything_else():
+    hunt = search(wave=4, scaffold=scaffold)
+    hunt.add([candidate(excess, k=k) for k, excess in ((1, 9.0), (2, 3.0), (3, 8.0), (4, 2.0))])
+    assert [(proposal.origin, float(proposal.parent.mean())) for proposal in hunt.proposals()] == [("refined", 2.0)] * 4
 
 
 @pytest.mark.parametrize("wave", [1, 2, 3])

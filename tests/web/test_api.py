@@ -86,7 +86,7 @@ def test_models_are_listed_with_their_mazes(tiny_client):
         ({"start": (0, 0, 0)}, 422, "a start has 2 dimensions here"),
         ({"candidates": 0}, 422, "candidates: input should be greater than or equal to 1, not '0'"),
         ({"candidates": 1000}, 422, "candidates may be at most 256 here, not 1000"),
-        ({"chunks": 25}, 422, "chunks may be at most 24 here, not 25"),
+        ({"chunks": 49}, 422, "chunks may be at most 48 here, not 49"),
         ({"steps": 65}, 422, "steps may be at most 64 here, not 65"),
         ({"repeats": 17}, 422, "repeats may be at most 16 here, not 17"),
         ({"wave": 256}, 422, "wave may be at most 42 with up to 3 chunks here, not 256"),

@@ -33,7 +33,7 @@ def monolithic(preset: Preset, horizon: int | None = None) -> Preset:
     if horizon is not None and horizon < 2 * PATCH:
         raise UserError(f"a plan has at least {2 * PATCH} states, not {horizon}")
     return replace(
-        preset, horizon=horizon or composed, overlap=PATCH, max_chunks=1, chunks=1, back_padding=composed
+        preset, horizon=horizon or composed, overlap=PATCH, max_chunks=1, chunks=1, back_padding=composed, scaffold=None
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PLANNER_OPTIONS = (
     "replan", "follow", "look_ahead", "controller", "chunks", "candidates", "sampler", "steps", "eta", "repeats",
-    "guidance", "plots", "plans",
+    "guidance", "scaffold", "plots", "plans",
 )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ class Eval:
     chunks: str = "auto"
     """Chunks per plan: a number, or auto."""
     candidates: int | None = None
-    """Most plans made from noise for each problem, of which the best is followed; 256, with the paper's samplers 40."""
+    """Most fresh plans made for each problem, of which the best is followed; 256, with the paper's samplers 40."""
     sampler: Literal["default", "parallel", "autoregressive", "autoregressive-backward", "gsc"] = "default"
     """The default, or the paper's way in this order: 50 deterministic steps, guidance 2, chosen by overlap, fixed K."""
     steps: int | None = None
@@ -69,6 +69,8 @@ class Eval:
     """Times each step is taken in the resampling window, where they should differ."""
     guidance: float | None = None
     """Guidance weight, where it should differ."""
+    scaffold: Annotated[float | Literal["auto", "none"], tyro.conf.arg(metavar="auto|none|SIGMA")] = "auto"
+    """Noise level from which plans begin along a way through the data; none: all from pure noise; auto: the preset."""
     workers: int | None = None
     """Simulator processes; one per core where not given."""
     device: str = "auto"
@@ -139,7 +141,7 @@ class Eval:
                 _shorter(preset, limit),
                 dataset=preset.name,
                 method=self.method,
-                sampler="dd" if self.method == "dd" else self.sampler,
+                sampler="dd" if self.method == "dd" else self._sampler_name(planner),
                 replan=self.replan,
                 controller_horizon=getattr(controller, "horizon", None),
                 data="official" if planner.record.get("data", {}).get("source") == "official" else "regenerated",
@@ -151,6 +153,7 @@ class Eval:
                     "step_limit": self.step_limit,
                     "score": planner.config.score,
                     "refine": planner.config.refine,
+                    "scaffold": planner.scaffold,
                     **asdict(planner.config.sampler),
                 },
                 planning_seconds=[round(follower.planning_seconds, 2) for follower in followers],
@@ -192,9 +195,18 @@ class Eval:
         if self.sampler != "default":
             paper = {"steps": 50, "eta": 0.0, "repeats": 1, "guidance": 2.0}
             planner = planner.with_sampler(order=self.sampler, **paper)
-            planner.config = replace(planner.config, score="overlap", refine=None)
+            planner.config = replace(planner.config, score="overlap", refine=None, scaffold=None)
+        if self.scaffold != "auto":
+            planner = planner.with_sampler()
+            planner.config = replace(planner.config, scaffold=None if self.scaffold == "none" else self.scaffold)
         given = {"steps": self.steps, "eta": self.eta, "repeats": self.repeats, "guidance": self.guidance}
         return planner.with_sampler(**{name: value for name, value in given.items() if value is not None})
+
+    def _sampler_name(self, planner: Planner) -> str:
+        """As results call it: the default is the preset's, begun from pure noise or from a scaffold."""
+        if self.sampler != "default" or planner.scaffold == planner.preset.scaffold:
+            return self.sampler
+        return "noise" if planner.scaffold is None else f"scaffold {planner.scaffold:g}"
 
     def _measure(
         self, policy: Callable[[int], Policy], preset: Preset, tasks: list[int] | None, seeds: int, limit: int,

@@ -34,7 +34,7 @@ class Plan:
     chunks: str = "auto"
     """Number of chunks to compose; auto tries several and takes the best plan that is certified."""
     candidates: int = 64
-    """Most candidates to make from noise; the best of each wave are refined on top."""
+    """Most fresh candidates to make; the best of each wave are refined on top."""
     seed: int = 0
     """The same seed gives the same plan."""
     order: Literal["default", "parallel", "autoregressive", "autoregressive-backward", "gsc"] = "default"

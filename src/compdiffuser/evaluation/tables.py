@@ -180,7 +180,8 @@ ANTMAZE = Table(
         ("best RL (published)", {**_PAPER, "method": "best-rl"}),
         ("GSC (published)", {**_PAPER, "method": "gsc"}),
         ("CompDiffuser (published)", {**_PAPER, "method": "compdiffuser", "replan": True, "controller_horizon": None}),
-        ("GSC, our network", {**_ALL_HORIZONS, "sampler": "gsc", "replan": True}),
+        ("GSC, our network, one plan", {**_ALL_HORIZONS, "sampler": "gsc", "replan": False}),
+        ("ours from pure noise, one plan", {**_ALL_HORIZONS, "sampler": "noise", "replan": False}),
         ("ours, one plan", {**_ALL_HORIZONS, "sampler": "default", "replan": False}),
         ("ours, replanning", {**_ALL_HORIZONS, "sampler": "default", "replan": True}),
         ("ours, replanning, 1000 steps", {**_ALL_HORIZONS, "sampler": "default", "replan": True, "steps_limit": 1000}),
@@ -250,7 +251,7 @@ def render_planners(results: Sequence[Result]) -> str:
     body = [
         [
             name.removesuffix("/compdiffuser").replace("/dd", ", one long chunk"),
-            f"{run['waited_for_data']:.0f} s",
+            f"{run['waited_for_data']:.0f} s" if "waited_for_data" in run else MISSING,
             f"{run['preparation']:.0f} s" if "preparation" in run else MISSING,
             f"{run['seconds']:.0f} s",
             f"{run['steps']:,}",

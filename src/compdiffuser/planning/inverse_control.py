@@ -36,7 +36,7 @@ class InverseController:
 
     network: InverseDynamics
     pace: float
-    """Metres per step, the median of the data."""
+    """Metres per step, the median speed of the data."""
     record: dict[str, Any] = field(default_factory=dict)
     look_ahead: float = 1.2
     spacing: float = 0.3
@@ -131,10 +131,9 @@ def train_controller(
     torch.manual_seed(config.seed)
     network = InverseDynamics(model).to(device)
     generator = torch.Generator(device).manual_seed(config.seed)
-    now, later, horizons, _ = steps.sample(SAMPLES, model.horizons[0], generator)
-    relative = network.planned(later - now)
-    network.scale_to(now, relative)
-    pace = float((relative[:, :2].norm(dim=1) / horizons).median())
+    now, later, _, _ = steps.sample(SAMPLES, model.horizons[0], generator)
+    network.scale_to(now, network.planned(later - now))
+    pace = steps.speed(SAMPLES, generator)
     outcome = fit(ControlLearner(network, steps, config.batch), config, device, out, progress=progress)
     record = {
         "dataset": preset.name,

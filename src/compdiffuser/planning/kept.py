@@ -53,7 +53,7 @@ def fingerprint(planner: Planner) -> str:
     settings: dict[str, Any] = {
         "calibration": planner.calibration.to_dict(),
         "normalizer": planner.normalizer.to_dict(),
-        "config": asdict(planner.config),
+        "config": {**asdict(planner.config), "scaffold": planner.scaffold},
     }
     tensors = list(planner.denoise.denoiser.state_dict().values())
     if planner.support is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ARRAYS = ("states", "chunks", "start", "goal", "scores", "candidates")
 _LONGEST_JUMP = 0.25
-"""Neighbouring states further apart than this many maze units are a jump that no agent can follow."""
+"""A step longer than this many maze units is a jump that no agent can follow."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Plan:
     """Planning time."""
     maze: str | None = None
     """Layout the plan lives in, a key of `data.mazes`."""
+    stride: int = 1
+    """Environment steps between its states."""
     candidates: Array | None = None
     """[B, T, D], the other candidates, where they were asked for."""
 
@@ -81,11 +83,13 @@ class Plan:
             return None
         layout = maze_named(self.maze)
         path = np.concatenate([self.start[None, :2], self.states[:, :2], self.goal[None, :2]])
-        walled = np.flatnonzero(layout.in_wall(path))
+        parts = np.linspace(0, 1, self.stride, endpoint=False)[:, None]
+        passed = path[:-1, None] + parts * np.diff(path, axis=0)[:, None]  # [T + 1, stride, 2], step by step
+        walled = np.flatnonzero(np.append(layout.in_wall(passed.reshape(-1, 2)), layout.in_wall(path[-1:])))
         if len(walled):
-            return f"passes through a wall at state {max(walled[0] - 1, 0)} of {len(self.states)}"
+            return f"passes through a wall at state {max(walled[0] // self.stride - 1, 0)} of {len(self.states)}"
         jumps = np.linalg.norm(np.diff(path, axis=0), axis=1)
-        if jumps.max() > _LONGEST_JUMP * layout.unit:
+        if jumps.max() > _LONGEST_JUMP * layout.unit * self.stride:
             return f"jumps {jumps.max():.2f} m at state {max(int(jumps.argmax()) - 1, 0)} of {len(self.states)}"
         return None
 

@@ -11,14 +11,15 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
-from compdiffuser.compose.merge import merge
+from compdiffuser.compose.merge import merge, split
 from compdiffuser.compose.orders import order
 from compdiffuser.compose.sample import noised, sample
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
@@ -33,11 +34,13 @@ from compdiffuser.compose.score import (
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.search import Candidate, Proposal, Search
+from compdiffuser.planning.routes import Routes, length, paced
+from compdiffuser.planning.search import Candidate, Origin, Proposal, Search
 from compdiffuser.planning.watching import Round, Watch
 from compdiffuser.types import Array, UserError
 
 Chunks = int | Literal["auto"] | Sequence[int]
+CHOICES = 8  # K's that are tried on a known way
 MARGIN = 0.1  # how far outside the data's range, in half ranges, a start or goal may lie
 
 
@@ -56,6 +59,13 @@ class PlanConfig:
     """Candidates per wave; by default 64 on a GPU and 8 on a CPU."""
     refine: float | None = 1.0
     """After each wave the best candidates are noised up to this σ and denoised again. None: never."""
+    scaffold: float | Literal["auto"] | None = "auto"
+    """Every other fresh wave begins from a way through the recorded states, noised up to this σ, or the schedule's next
+    level below. None: never; "auto": as the planner's preset says."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.scaffold, float | int) and not self.scaffold > 0:
+            raise UserError(f"a scaffold is noised up to a level above 0, not to {self.scaffold}")
 
 
 class Cell(NamedTuple):
@@ -112,7 +122,7 @@ class Planner:
     ) -> list[Plan]:
         """P plans: starts [P, D], goals [P, D] in the data's units.
 
-        `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most that are made from noise for a
+        `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most fresh ones that are made for a
         problem, refined ones come on top; it and `seed` are one for all or one per problem. The same seed gives the
         same plan, alone or in a batch. `watch` sees the batch after every round; where it raises, planning ends.
         """
@@ -128,8 +138,9 @@ class Planner:
         seeds = [seed] * len(starts) if isinstance(seed, int) else [int(s) for s in seed]
         if len(seeds) != len(starts):
             raise UserError(f"{len(seeds)} seeds were given for {len(starts)} problems")
-        choices = self._chunk_choices(starts, goals, n_chunks)
-        searches = [self._search(*problem) for problem in zip(starts, goals, choices, most, seeds, strict=True)]
+        ways = self._ways(starts, goals)
+        choices = self._chunk_choices(starts, goals, ways, n_chunks)
+        searches = [self._search(*problem) for problem in zip(starts, goals, ways, choices, most, seeds, strict=True)]
         while not all(search.done for search in searches):
             self.advance(searches, watch)
         seconds = time.perf_counter() - begun
@@ -140,22 +151,51 @@ class Planner:
     ) -> Search:
         """A problem to be planned wave by wave with `advance`, beside others that come and go; `result` is its plan."""
         start, goal = self._checked(np.asarray(start)[None], "start"), self._checked(np.asarray(goal)[None], "goal")
-        return self._search(start[0], goal[0], self._chunk_choices(start, goal, n_chunks)[0], n_candidates, seed)
+        ways = self._ways(start, goal)
+        choices = self._chunk_choices(start, goal, ways, n_chunks)[0]
+        return self._search(start[0], goal[0], ways[0], choices, n_candidates, seed)
 
-    def _search(self, start: Array, goal: Array, choices: list[int], most: int, seed: int) -> Search:
+    def _search(
+        self, start: Array, goal: Array, way: Tensor | None, choices: list[int], most: int, seed: int
+    ) -> Search:
         config = self.config
-        wave = config.wave or (64 if self.device.type == "cuda" else 8)
-        return Search(start, goal, choices, most, seed, wave, config.refine is not None, config.score)
+        scaffold = None if way is None else lambda k: self._laid(way, k)
+        return Search(start, goal, choices, most, seed, self._wave, config.refine is not None, config.score, scaffold)
+
+    @property
+    def _wave(self) -> int:
+        return self.config.wave or (64 if self.device.type == "cuda" else 8)
+
+    @property
+    def scaffold(self) -> float | None:
+        """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise."""
+        return self.preset.scaffold if self.config.scaffold == "auto" else self.config.scaffold
+
+    @cached_property
+    def routes(self) -> Routes | None:
+        """Ways through the recorded states; None where a checkpoint has none."""
+        return None if self.support is None else Routes.through(self.support, self.model.dim)
+
+    def _ways(self, starts: Array, goals: Array) -> list[Tensor | None]:
+        """The way [n, D] of each problem, where scaffolds are asked for and the data knows one."""
+        if self.scaffold is None or self.routes is None or not len(starts):
+            return [None] * len(starts)
+        return self.routes.ways(self._normalized(list(starts)), self._normalized(list(goals)))
+
+    def _laid(self, way: Tensor, count: int) -> Tensor:
+        """A way [n, D] as K chunks [K, H, D] at an even pace."""
+        horizon, overlap = self.model.horizon, self.model.overlap
+        return split(paced(way, count * horizon - (count - 1) * overlap), count, horizon, overlap)
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
-        """The next wave of each search that is not done, all in one batch (two, where some are fresh and some refined).
+        """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).
 
         If it fails, no search has changed.
         """
         cells = [Cell(p, search, proposal) for p, search in enumerate(searches) for proposal in search.proposals()]
         made: list[list[Candidate]] = [[] for _ in searches]
-        for refined in (False, True):
-            for batch in self._batches([cell for cell in cells if (cell.proposal.parent is not None) == refined]):
+        for origin in get_args(Origin):
+            for batch in self._batches([cell for cell in cells if cell.proposal.origin == origin]):
                 for cell, candidate in zip(batch, self._denoised(batch, watch), strict=True):
                     made[cell.problem].append(candidate)
         for search, candidates in zip(searches, made, strict=True):
@@ -180,13 +220,13 @@ class Planner:
                 raise UserError(f"the {what} {state.round(3).tolist()} lies outside the data, which covers {limits}")
         return array
 
-    def _chunk_choices(self, starts: Array, goals: Array, n_chunks: Chunks) -> list[list[int]]:
+    def _chunk_choices(
+        self, starts: Array, goals: Array, ways: list[Tensor | None], n_chunks: Chunks
+    ) -> list[list[int]]:
         """The K that each problem tries."""
         if n_chunks == "auto":
-            most = self.preset.max_chunks
-            distances = np.linalg.norm(self.normalizer.normalize(starts) - self.normalizer.normalize(goals), axis=1)
-            fewest = [min(self.calibration.fewest_chunks(float(distance)), most) for distance in distances]
-            return [list(range(least, most + 1)) for least in fewest]
+            lines = np.linalg.norm(self.normalizer.normalize(starts) - self.normalizer.normalize(goals), axis=1)
+            return [self._automatic(float(line), way) for line, way in zip(lines, ways, strict=True)]
         if isinstance(n_chunks, str):
             raise UserError(f"chunks must be 'auto' or a number, not '{n_chunks}'")
         given = [n_chunks] * len(starts) if isinstance(n_chunks, int) else [int(k) for k in n_chunks]
@@ -196,6 +236,17 @@ class Planner:
             if k < 1:
                 raise UserError(f"the number of chunks must be at least 1, not {k}")
         return [[k] for k in given]
+
+    def _automatic(self, line: float, way: Tensor | None) -> list[int]:
+        """Every K from the fewest chunks that could bridge the distance; on a known way, some of them up to thrice it.
+
+        Chunks seldom go half as far as the furthest do, and those of a longer chain only loiter.
+        """
+        most = self.preset.max_chunks
+        least = min(self.calibration.fewest_chunks(line if way is None else length(way)), most)
+        if way is None:
+            return list(range(least, most + 1))
+        return sorted({round(k) for k in np.linspace(least, min(3 * least, most), CHOICES)})
 
     def _batches(self, cells: list[Cell]) -> Iterator[list[Cell]]:
         """Proposals that fit in memory together."""
@@ -212,7 +263,7 @@ class Planner:
             yield batch
 
     def _denoised(self, cells: list[Cell], watch: Watch | None) -> list[Candidate]:
-        """The proposed candidates, all fresh or all refined, made in one batch and scored."""
+        """The proposed candidates, all of one origin, made in one batch and scored."""
         chains = Chains.build(
             self._normalized([cell.search.start for cell in cells]),
             self._normalized([cell.search.goal for cell in cells]),
@@ -221,14 +272,20 @@ class Planner:
             torch.tensor([cell.search.seed * 65_536 + cell.proposal.number for cell in cells]),
         )
         sampler, overlap = self.config.sampler, self.model.overlap
+        origin = cells[0].proposal.origin
+        highest = {"noise": None, "scaffold": self.scaffold, "refined": self.config.refine}[origin]
         parents = [cell.proposal.parent for cell in cells if cell.proposal.parent is not None]
         levels = self.denoise.denoiser.formulation.sampling_levels
-        schedule = Schedule.build(levels, sampler, self.device, self.config.refine if parents else None)
+        schedule = Schedule.build(levels, sampler, self.device, highest)
         initial = None
         if parents:
             initial = noised(consistent(torch.cat(parents), chains, overlap), chains, schedule.sigma[0])
         told = watch and Round.teller(
-            watch, chains, [cell.problem for cell in cells], [cell.proposal.number for cell in cells], bool(parents)
+            watch,
+            chains,
+            [cell.problem for cell in cells],
+            [cell.proposal.number for cell in cells],
+            origin == "refined",
         )
         chunks = sample(
             self.denoise, chains, schedule, order(sampler.order)(chains),
@@ -247,7 +304,7 @@ class Planner:
         overlaps = overlap_distances(chunks, chains, overlap)
         columns = (column.tolist() for column in (scores, overlaps, complete, excess))
         return [
-            Candidate(cell.proposal.number, chunks[chains.rows(index)], score, gap, whole, over, bool(parents))
+            Candidate(cell.proposal.number, chunks[chains.rows(index)], score, gap, whole, over, origin == "refined")
             for index, (cell, score, gap, whole, over) in enumerate(zip(cells, *columns, strict=True))
         ]
 
@@ -276,6 +333,7 @@ class Planner:
             ok=best.certified,
             seconds=seconds,
             maze=self.preset.maze or None,
+            stride=self.preset.stride,
             candidates=np.stack([self.states(candidate) for candidate in same]) if keep_candidates else None,
         )
 

@@ -1,20 +1,23 @@
 """One problem on its way to a plan: its candidates so far, which of them is best, and what to try next.
 
-Candidates come in waves. After each wave of fresh ones, from pure noise, comes one of refined ones: the best so far get
-a little noise again and are denoised once more. Most of a good candidate is right, and what is wrong is local.
+Candidates come in waves. After each wave of fresh ones comes one of refined ones: the best so far get a little noise
+again and are denoised once more. Most of a good candidate is right, and what is wrong is local. Fresh candidates begin
+from pure noise or, every other wave, from a scaffold with noise: a way that leads to the goal, if not as data goes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor
 
 from compdiffuser.types import Array
 
 PARENTS = 4  # a refined wave has a fourth as many parents as candidates
+Origin = Literal["noise", "scaffold", "refined"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,10 @@ class Proposal:
     number: int
     """Decides its noise, together with the seed of its search."""
     n_chunks: int
+    origin: Origin = "noise"
+    """What it begins from."""
     parent: Tensor | None = None
-    """Chunks [K, H, D] of the candidate that it refines; a fresh one has none."""
+    """Chunks [K, H, D] that noise is added to: of the scaffold, or of the candidate that it refines."""
 
 
 class Search:
@@ -56,7 +61,7 @@ class Search:
 
     def __init__(
         self, start: Array, goal: Array, choices: Sequence[int], most: int, seed: int = 0, wave: int = 64,
-        refine: bool = True, measure: str = "reconstruction",
+        refine: bool = True, measure: str = "reconstruction", scaffold: Callable[[int], Tensor] | None = None,
     ) -> None:  # fmt: skip
         self.start, self.goal = start, goal
         self.choices = list(choices)
@@ -67,6 +72,8 @@ class Search:
         self.wave = wave
         self.refine = refine
         self.measure = measure
+        self.scaffold = scaffold
+        """The scaffold [K, H, D] of K chunks, where there is one."""
         self.candidates: list[Candidate] = []
 
     @property
@@ -106,9 +113,14 @@ class Search:
             # As many as were fresh in the wave before.
             count = (fresh - 1) % self.wave + 1
             chosen = [parents[index % len(parents)] for index in range(count)]
-            return [Proposal(made + index, len(parent), parent) for index, parent in enumerate(chosen)]
+            return [Proposal(made + index, len(parent), "refined", parent) for index, parent in enumerate(chosen)]
         count = min(self.wave, self.most - fresh)
-        return [Proposal(made + i, self.choices[(fresh + i) % len(self.choices)]) for i in range(count)]
+        lengths = [(made + i, self.choices[(fresh + i) % len(self.choices)]) for i in range(count)]
+        # All K's are tried from the scaffold before any is from noise.
+        if self.scaffold is None or fresh // max(self.wave, len(self.choices)) % 2:
+            return [Proposal(number, k) for number, k in lengths]
+        laid = {k: self.scaffold(k) for k in {k for _, k in lengths}}
+        return [Proposal(number, k, "scaffold", laid[k]) for number, k in lengths]
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         """A wave that has been made. Before the next fresh one, K's that do badly are left behind."""

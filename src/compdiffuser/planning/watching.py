@@ -30,7 +30,7 @@ class Round:
     candidates: tuple[int, ...]
     """[C]"""
     refined: bool = False
-    """Whether the candidates are made from others; else from noise."""
+    """Whether the candidates are made from others; else they are fresh."""
 
     @classmethod
     def teller(

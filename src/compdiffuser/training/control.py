@@ -50,6 +50,12 @@ class Steps:
         horizons = torch.minimum(least + ahead.long(), most)
         return self.observations[row], self.observations[row + horizons], horizons, self.actions[row]
 
+    def speed(self, n: int, generator: torch.Generator) -> float:
+        """Metres a step over the ground, the median of n: how fast the body walks, whichever way it turns next."""
+        chosen = torch.randint(len(self.rows), (n,), device=self.rows.device, generator=generator)
+        row = self.rows[chosen]
+        return float((self.observations[row + 1, :2] - self.observations[row, :2]).norm(dim=1).median())
+
 
 @dataclass(frozen=True)
 class ControlLearner:

@@ -26,7 +26,7 @@ class Options(Message):
     chunks: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     """K, the number of chunks; `auto` tries several."""
     candidates: int = Field(default=64, ge=1)
-    """Most candidates to make from noise; about as many refined ones may come on top."""
+    """Most fresh candidates to make; about as many refined ones may come on top."""
     order: Order = "autoregressive"
     steps: int = Field(default=10, ge=1)
     """N, noise levels walked down."""
@@ -79,7 +79,7 @@ class CandidateReply(Message):
     """Reconstruction error of the worst chunk; lower is better."""
     certified: bool
     refined: bool
-    """Whether it was made from another one, not from noise."""
+    """Whether it was made from another one."""
     path: list[list[float]]
     """The merged states, thinned."""
 

@@ -14,7 +14,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
 class Limits:
     """The most that one request may ask for."""
 
-    chunks: int = 24
+    chunks: int = 48
     candidates: int = 256
     steps: int = 64
     repeats: int = 16

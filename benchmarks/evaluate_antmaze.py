@@ -2,9 +2,9 @@
 
     python benchmarks/evaluate_antmaze.py [--only WORD …] [--jobs 4] [--dry]
 
-Cells: with and without replanning; GSC with the same network, one plan; explore planners without their scaffolds, one
-plan; inverse dynamics of one horizon, which `train_antmaze.py --horizons 8 12 …` trains. Both step limits come from the
-same episodes. Plans are kept in runs/plans, so that cells that only follow them differently do not make them again.
+Cells: with and without replanning; GSC with the same network, and the same planners from pure noise, one plan each;
+inverse dynamics of one horizon, which `train_antmaze.py --horizons 8 12 …` trains. Both step limits come from the same
+episodes. Plans are kept in runs/plans, so that cells that only follow them differently do not make them again.
 """
 
 from __future__ import annotations

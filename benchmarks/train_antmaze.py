@@ -79,7 +79,7 @@ def main() -> None:
 
 def collect(options: Benchmark, waited: Mapping[str, float]) -> None:
     """Write what the planners that are there took to train, and how long they waited for data, where that is known."""
-    planners = {}
+    planners = read_json(options.results)["planners"] if options.results.exists() else {}
     for name in options.only:
         if (file := options.out / name / "config.json").exists():
             record = read_json(file)["record"]

@@ -1,8 +1,8 @@
-"""The pictures of docs/method.md, made with the shipped giant-maze planner.
+"""The pictures of docs/method.md, made with the shipped planners of the giant maze and of large-explore.
 
-Run it from the project's folder whenever that planner changes:
+Run it from the project's folder whenever those planners change:
 
-    .venv/bin/python docs/make_pictures.py              # all three
+    .venv/bin/python docs/make_pictures.py              # all four
     .venv/bin/python docs/make_pictures.py --only chunks
 
 It takes some minutes on two CPU cores and overwrites docs/images/method-*.png. The sampler is the default one, but
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import torch
 import tyro
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -35,6 +36,8 @@ from compdiffuser.plotting.plans import chunk_colors
 MODEL = "pointmaze-giant-stitch-v0"
 START, GOAL = (0.0, 0.0), (16.0, 24.0)  # sixteen cells apart
 RIGHT_K = 5
+EXPLORED = "antmaze-large-explore-v0"
+DETOUR = ((12.0, 16.0), (0.0, 24.0))  # the goal of task 2 lies behind its start
 GOOD, BAD = "#1b7f4b", "#b3261e"
 
 
@@ -42,7 +45,7 @@ GOOD, BAD = "#1b7f4b", "#b3261e"
 class Pictures:
     """Draw the pictures of docs/method.md."""
 
-    only: Literal["all", "denoising", "chunks", "candidates"] = "all"
+    only: Literal["all", "denoising", "chunks", "candidates", "scaffold"] = "all"
     """Which picture to draw."""
     out: Path = Path("docs/images")
     """Folder to write to."""
@@ -144,6 +147,25 @@ def candidates(planner: Planner, seed: int) -> Figure:
     return figure
 
 
+def scaffold(planner: Planner, seed: int) -> Figure:
+    """A plan from pure noise, the way that the data knows, and the plan that begins from it."""
+    noise = planner.with_config(scaffold=None)
+    straight, plan = (one.plan(*DETOUR, n_candidates=16, seed=seed) for one in (noise, planner))
+    assert planner.routes is not None
+    ends = (planner.normalizer.normalize(torch.tensor([place])) for place in DETOUR)
+    way = planner.routes.ways(*ends)[0]
+    assert way is not None
+    figure, axes = _row(3)
+    for ax, one, word in ((axes[0], straight, "from pure noise"), (axes[2], plan, "from the way")):
+        _maze(ax, one)
+        _chunks(ax, one.chunks)
+        _verdict(ax, one, f"{word}, K = {one.n_chunks}")
+    _maze(axes[1], plan)
+    axes[1].plot(*planner.normalizer.denormalize(way).numpy().T, color="#22262e", linewidth=1.2, marker=".", ms=3)
+    axes[1].set_title("a way through recorded segments", fontsize=9)
+    return figure
+
+
 def _row(count: int, widths: tuple[float, ...] | None = None) -> tuple[Figure, list[Axes]]:
     ratios = list(widths or (1,) * count)
     width = 11.0 / sum(ratios)
@@ -187,9 +209,10 @@ def _write(figure: Figure, png: Path) -> None:
 
 def main() -> None:
     options = tyro.cli(Pictures, description=__doc__)
-    for draw in (denoising, chunks, candidates):
+    for draw in (denoising, chunks, candidates, scaffold):
         if options.only in ("all", draw.__name__):
-            _write(draw(Planner.from_pretrained(MODEL), options.seed), options.out / f"method-{draw.__name__}.png")
+            planner = Planner.from_pretrained(EXPLORED if draw is scaffold else MODEL)
+            _write(draw(planner, options.seed), options.out / f"method-{draw.__name__}.png")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,10 @@ class Oracle(OraclePlanner):
         self.changes = {**getattr(self, "changes", {}), **changes}
         return self
 
+    def with_config(self, **changes):
+        self.config = replace(self.config, **changes)
+        return self
+
 
 @pytest.fixture
 def planner(monkeypatch) -> Oracle:

@@ -170,3 +170,14 @@ def test_ants_have_two_step_limits_and_controllers_of_one_horizon(tmp_path):
     line = "| antmaze-giant-stitch | – | – | – | – | – | – | 75 ± 20.4 | 50 ± 20.4 |"
     assert line in TABLES["antmaze"](results)
     assert "| giant (here) | 25 ± 20.4 | – | – | – | – | – |" in TABLES["controller-horizons"](results)
+
+
+def test_failures_are_listed_by_cause_and_falls_apart_from_other_losses(tmp_path):
+    lost = {"cause": "controller lost", "decisions": [{"reason": "start"}, {"reason": "stuck"}]}
+    fell = {"cause": "controller lost", "decisions": [{"reason": "start"}, {"reason": "fallen"}]}
+    failures = {"infeasible plan": 1, "controller lost": 3, "time out": 2, "unstable simulation": 0}
+    told = {"failures": failures, "failed_episodes": [fell, lost, fell], "episodes": 20, "replans_per_episode": 0.25}
+    ant = {"dataset": "antmaze-large-explore-v0", "sampler": "default", "replan": True}
+    write_json(tmp_path / "ant.json", {**summary(**ant), **told, "steps_limit": 1000, "steps_mean": None})
+    line = "| antmaze-large-explore, replanning | 20 | 14 | 1 | 2 | 1 | 2 | 0 | 0.25 | – |"
+    assert line in TABLES["antmaze-failures"](read_results(tmp_path))

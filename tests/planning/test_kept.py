@@ -55,3 +55,15 @@ def test_another_planner_has_other_plans(planner):
     other = planner.with_sampler()
     other.calibration = replace(planner.calibration, probes=(0.1,))
     assert fingerprint(other) != fingerprint(planner)
+
+
+def test_plans_that_begin_from_other_ways_are_other_plans(planner):
+    along = planner.with_config(scaffold=0.25)
+    assert fingerprint(along) != fingerprint(planner)
+    assert fingerprint(along) == fingerprint(planner.with_config(scaffold=0.25))
+    other = along.with_config()
+    other.routes = replace(along.routes, costs=along.routes.costs * 2)
+    assert fingerprint(other) != fingerprint(along)
+    other = along.with_config()
+    other.preset = replace(along.preset, max_chunks=along.preset.max_chunks + 1)
+    assert fingerprint(other) != fingerprint(along)

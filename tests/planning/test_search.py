@@ -5,7 +5,9 @@ from compdiffuser.planning.search import Candidate, Proposal, Search
 
 
 def candidate(excess: float = 2.0, k: int = 1, complete: bool = True, overlap: float = 0.0, refined: bool = False):
-    return Candidate(0, torch.full((k, 4, 2), excess), 1.0, overlap, complete, excess, refined)
+    return Candidate(
+        0, torch.full((k, 4, 2), excess), 1.0, overlap, complete, excess, "refined" if refined else "noise"
+    )  # fmt: skip
 
 
 def made(proposals: list[Proposal], excess: float = 2.0) -> list[Candidate]:
@@ -99,12 +101,13 @@ def test_without_refinement_scaffolds_and_noise_take_turns_and_count_alike():
     assert waves == [("scaffold", 8), ("noise", 8), ("scaffold", 4)]
 
 
-def test_every_k_begins_from_the_scaffold_before_any_begins_from_noise():
-    hunt, tried = search(wave=2, most=8, refine=False, scaffold=scaffold), []
+@pytest.mark.parametrize("wave", [1, 3, 8, 64])
+def test_eight_fresh_candidates_begin_from_the_scaffold_and_eight_from_noise_whatever_the_wave(wave):
+    hunt, origins = search(wave=wave, most=32, refine=False, scaffold=scaffold), []
     while proposals := hunt.proposals():
-        tried += [(each.origin, each.n_chunks) for each in proposals]
-        hunt.candidates += made(proposals)
-    assert tried == [(origin, k) for origin in ("scaffold", "noise") for k in (1, 2, 3, 4)]
+        origins += [each.origin for each in proposals]
+        hunt.add(made(proposals))
+    assert origins == ["scaffold"] * 8 + ["noise"] * 8 + ["scaffold"] * 8 + ["noise"] * 8
 
 
 def test_what_began_from_a_scaffold_is_refined_like_anything_else():

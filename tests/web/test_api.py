@@ -7,13 +7,21 @@ import socket
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from live import client, get, serving
 
+from compdiffuser.planning.search import Proposal
+from compdiffuser.web.library import Library
+from compdiffuser.web.messages import PlanRequest
+from compdiffuser.web.service import Service
 from compdiffuser.web.settings import Limits, Settings
+from compdiffuser.web.streaming import Film
 
+EXPLORE = "antmaze-medium-explore-v0"
 START, GOAL, QUICK = (0, 0), (8, 8), {"steps": 3, "repeats": 1, "candidates": 4}
 
 
@@ -22,6 +30,7 @@ def test_a_plan_comes_with_all_that_is_known_of_it(tiny_client):
     assert plan["n_chunks"] == 2
     assert np.shape(plan["states"]) == (2 * plan["horizon"] - plan["overlap"], 2)
     assert plan["tried"] == len(plan["candidates"]) == 8, "four fresh ones, and as many refined"
+    assert plan["stride"] == 1
     assert plan["options"]["seed"] == 3
     assert plan["wave"] == plan["options"]["wave"]
     best = plan["candidates"][0]
@@ -59,10 +68,12 @@ def test_a_stream_begins_with_noise_and_ends_with_the_plan_that_a_request_gets(t
     assert frame["rows"] == list(range(rows))
     assert len(frame["points"]) == rows * wave["points"] * 2
     assert frame["round"] == 0
-    assert [data["refined"] for kind, data in events if kind == "wave"][:2] == [False, True]
+    waves = [(data["wave"], data["origin"], data["refined"]) for kind, data in events if kind == "wave"]
+    assert waves[:2] == [(1, "noise", False), (2, "refined", True)]
     plan = events[-1][1]
     assert events[-2][1]["tried"] == plan["tried"]
     assert sum(candidate["refined"] for candidate in plan["candidates"]) == plan["tried"] // 2
+    assert all(candidate["refined"] == (candidate["origin"] == "refined") for candidate in plan["candidates"])
     again = tiny_client.plan("tiny", START, GOAL, include_candidates=True, **options)
     assert plan["states"] == again["states"]
     assert len(plan["candidates"]) == len(again["candidates"])
@@ -114,6 +125,39 @@ def test_every_order_begins_with_noise(tiny_client, order):
     assert frames[0]["round"] == 0
     assert len(frames[0]["points"]) == len(frames[1]["points"])
     assert frames[0]["points"] != frames[1]["points"]
+
+
+def test_a_shipped_planner_plans_from_a_scaffold_and_shows_no_noise_that_never_was():
+    options = {**QUICK, "candidates": 8}
+    with serving(Settings(), Library([EXPLORE], "cpu")) as (address, _):
+        ant = client.Client(address)
+        plan, again = (ant.plan(EXPLORE, START, (20, 20), include_candidates=True, **options) for _ in range(2))
+        events = list(ant.stream(EXPLORE, START, (20, 20), wave=plan["wave"], **options))
+    assert plan["ok"], "certified in its first wave"
+    assert plan["fault"] is None
+    assert plan["stride"] == 4
+    assert [(each["origin"], each["refined"]) for each in plan["candidates"]] == [("scaffold", False)] * 8
+    assert plan["states"] == again["states"] == events[-1][1]["states"]
+    wave, frames = events[1][1], [data for kind, data in events if kind == "frame"]
+    assert (wave["origin"], wave["refined"]) == ("scaffold", False)
+    assert frames[0]["round"] == 1, "there is no frame of pure noise"
+    firsts = np.cumsum([0, *(candidate["n_chunks"] for candidate in wave["candidates"])])[:-1]
+    assert frames[0]["rows"] == firsts.tolist(), "of each candidate, the one chunk that has moved"
+
+
+def test_a_wave_of_two_origins_is_told_in_two_parts(library):
+    asked = PlanRequest(model="tiny", start=START, goal=GOAL, chunks=2, **QUICK)
+    job = Service(Settings(), library).job(asked)
+    laid = torch.zeros(2, job.planner.model.horizon, 2)
+    job.search.proposals = lambda: [Proposal(0, 2), *(Proposal(number, 2, "scaffold", laid) for number in (1, 2))]
+    events = []
+    film = Film(job.planner, job.search, SimpleNamespace(post=lambda kind, data: events.append((kind, data))))
+    job.planner.advance([job.search], lambda seen: film.on_round(0, seen))
+    film.on_wave()
+    parts = [(data["wave"], data["origin"], len(data["candidates"])) for kind, data in events if kind == "wave"]
+    assert parts == [(1, "noise", 1), (1, "scaffold", 2)]
+    assert [data["rows"] for kind, data in events if kind == "frame" and data["round"] == 0] == [[0, 1]]
+    assert [data["tried"] for kind, data in events if kind == "scored"] == [3]
 
 
 def test_a_stream_takes_any_ordinary_number(tiny_client):

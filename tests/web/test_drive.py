@@ -1,10 +1,14 @@
 """Driving along a plan in the real environment."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from live import client
+
+from compdiffuser.web.driving import Driver
+from compdiffuser.web.messages import DriveRequest
 
 
 def test_a_drive_goes_through_the_real_environment_and_tells_how_it_ended(tiny_client):
@@ -24,6 +28,14 @@ def test_a_drive_goes_through_the_real_environment_and_tells_how_it_ended(tiny_c
     _, end = list(tiny_client.drive(through_walls, replan=False))[-1]
     assert not end["success"]
     assert "passes through a wall or jumps" in end["sentence"]
+
+
+def test_a_plan_of_every_fourth_state_makes_longer_steps_without_a_jump(library):
+    states = np.linspace((0, 0), (4, 0), 3).tolist()
+    request = DriveRequest(model="tiny", start=(0, 0), goal=(4, 0), states=states)
+    preset = library.get("tiny").preset
+    faults = [Driver(request, replace(preset, stride=stride), None, None).given.fault() for stride in (1, 4)]
+    assert faults == ["jumps 2.00 m at state 0 of 3", None]
 
 
 def test_a_lost_agent_gets_a_new_plan_from_the_queue(tiny_client):

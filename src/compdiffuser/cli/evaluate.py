@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -70,7 +70,8 @@ class Eval:
     guidance: float | None = None
     """Guidance weight, where it should differ."""
     scaffold: Annotated[float | Literal["auto", "none"], tyro.conf.arg(metavar="auto|none|SIGMA")] = "auto"
-    """Noise level from which plans begin along a way through the data; none: all from pure noise; auto: the preset."""
+    """Noise level from which plans begin along a way through the data; none: all from pure noise; auto: as the preset
+    says, with the paper's samplers none."""
     workers: int | None = None
     """Simulator processes; one per core where not given."""
     device: str = "auto"
@@ -113,6 +114,8 @@ class Eval:
         name = decision_diffuser.trained(self.name) if self.method == "dd" else self.name
         planner = self._sampling(Planner.from_pretrained(name, device=str(device), compiled=compiled))
         preset = planner.preset
+        if self.method == "dd" and self.scaffold != "auto":
+            raise UserError("--scaffold belongs to composed plans, not to dd")
         if self.method == "dd":
             decision_diffuser.check(self.name, preset, planner.record)
         if self.method == "dd" or (self.sampler != "default" and chunks == "auto"):
@@ -195,18 +198,19 @@ class Eval:
         if self.sampler != "default":
             paper = {"steps": 50, "eta": 0.0, "repeats": 1, "guidance": 2.0}
             planner = planner.with_sampler(order=self.sampler, **paper)
-            planner.config = replace(planner.config, score="overlap", refine=None, scaffold=None)
+            planner = planner.with_config(score="overlap", refine=None, scaffold=None)
         if self.scaffold != "auto":
-            planner = planner.with_sampler()
-            planner.config = replace(planner.config, scaffold=None if self.scaffold == "none" else self.scaffold)
+            planner = planner.with_config(scaffold=None if self.scaffold == "none" else self.scaffold)
         given = {"steps": self.steps, "eta": self.eta, "repeats": self.repeats, "guidance": self.guidance}
         return planner.with_sampler(**{name: value for name, value in given.items() if value is not None})
 
     def _sampler_name(self, planner: Planner) -> str:
-        """As results call it: the default is the preset's, begun from pure noise or from a scaffold."""
-        if self.sampler != "default" or planner.scaffold == planner.preset.scaffold:
+        """As results call it; what differs from the preset in where plans begin is part of the name."""
+        usual = planner.preset.scaffold if self.sampler == "default" else None
+        if planner.scaffold == usual:
             return self.sampler
-        return "noise" if planner.scaffold is None else f"scaffold {planner.scaffold:g}"
+        begun = "noise" if planner.scaffold is None else f"scaffold {planner.scaffold:g}"
+        return begun if self.sampler == "default" else f"{self.sampler}, {begun}"
 
     def _measure(
         self, policy: Callable[[int], Policy], preset: Preset, tasks: list[int] | None, seeds: int, limit: int,

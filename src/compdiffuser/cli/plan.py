@@ -43,6 +43,8 @@ class Plan:
     """Noise levels to walk down; by default what the planner was tuned for."""
     repeats: int | None = None
     """How often each step in the resampling window is taken."""
+    scaffold: Annotated[float | Literal["auto", "none"], tyro.conf.arg(metavar="auto|none|SIGMA")] = "auto"
+    """Noise level from which plans begin along a way through the data; none: all from pure noise; auto: the preset."""
     wave: int | None = None
     """Candidates made at a time, until one is certified; by default 8 on a CPU and 64 on a GPU."""
     device: Annotated[str, tyro.conf.arg(metavar="auto|cpu|cuda")] = "auto"
@@ -61,7 +63,8 @@ class Plan:
 
         if self.wave is not None and self.wave < 1:
             raise UserError(f"a wave has at least 1 candidate, not {self.wave}")
-        planner = Planner.from_pretrained(self.model, self.device, PlanConfig(wave=self.wave))
+        config = PlanConfig(wave=self.wave, scaffold=None if self.scaffold == "none" else self.scaffold)
+        planner = Planner.from_pretrained(self.model, self.device, config)
         given = {"steps": self.steps, "repeats": self.repeats, "order": self.order}
         changes = {name: value for name, value in given.items() if value not in (None, "default")}
         frames = Frames() if self.gif else None

@@ -68,11 +68,14 @@ class Schedule:
     ) -> Schedule:
         """Walk `levels(N)` down, repeating each step whose level lies in the window R times.
 
-        With `highest`, levels above it are left out: a schedule for samples that need little more denoising.
+        With `highest`, levels above it are left out: a schedule for samples that need little more denoising. It begins
+        at the next level below, or at `highest` itself where that one is less than a tenth of it.
         """
         ladder = levels(config.steps).double()
         if highest is not None:
-            ladder = ladder[min(int((ladder > highest).sum()), len(ladder) - 2) :]
+            ladder = ladder[ladder <= highest]
+            if ladder[0] < highest / 10:
+                ladder = torch.cat([ladder.new_tensor([highest]), ladder])
         low, high = config.window
         before, after, arrival = [], [], []
         for sigma, lower in zip(ladder[:-1].tolist(), ladder[1:].tolist(), strict=True):

@@ -46,7 +46,7 @@ class KeptPlans:
 
 
 def fingerprint(planner: Planner) -> str:
-    """What tells planners apart: weights, calibration, recorded segments and sampler.
+    """What tells planners apart: weights, calibration, recorded segments, ways through them, and sampler.
 
     Not the device, on which the digits of a plan depend: plans made on a GPU may be followed where there is none.
     """
@@ -59,6 +59,9 @@ def fingerprint(planner: Planner) -> str:
     if planner.support is not None:
         settings["strays"] = planner.support.strays
         tensors.append(planner.support.segments)
+    if planner.scaffold is not None and planner.routes is not None:
+        settings["max_chunks"] = planner.preset.max_chunks
+        tensors += [planner.routes.landmarks, planner.routes.edges, planner.routes.costs]
     return _digest(settings, *(tensor.half().cpu().numpy().tobytes() for tensor in tensors))
 
 

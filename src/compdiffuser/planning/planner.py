@@ -60,11 +60,12 @@ class PlanConfig:
     refine: float | None = 1.0
     """After each wave the best candidates are noised up to this σ and denoised again. None: never."""
     scaffold: float | Literal["auto"] | None = "auto"
-    """Every other fresh wave begins from a way through the recorded states, noised up to this σ, or the schedule's next
-    level below. None: never; "auto": as the planner's preset says."""
+    """Half of the fresh candidates begin from a way through the recorded states, noised up to this σ, or the schedule's
+    next level below. None: all from pure noise; "auto": as the planner's preset says."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.scaffold, float | int) and not self.scaffold > 0:
+        known = self.scaffold is None or self.scaffold == "auto"
+        if not known and not (isinstance(self.scaffold, float | int) and self.scaffold > 0):
             raise UserError(f"a scaffold is noised up to a level above 0, not to {self.scaffold}")
 
 
@@ -159,33 +160,33 @@ class Planner:
         self, start: Array, goal: Array, way: Tensor | None, choices: list[int], most: int, seed: int
     ) -> Search:
         config = self.config
+        wave = config.wave or (64 if self.device.type == "cuda" else 8)
         scaffold = None if way is None else lambda k: self._laid(way, k)
-        return Search(start, goal, choices, most, seed, self._wave, config.refine is not None, config.score, scaffold)
-
-    @property
-    def _wave(self) -> int:
-        return self.config.wave or (64 if self.device.type == "cuda" else 8)
+        return Search(start, goal, choices, most, seed, wave, config.refine is not None, config.score, scaffold)
 
     @property
     def scaffold(self) -> float | None:
         """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise."""
+        if self.support is None:
+            return None
         return self.preset.scaffold if self.config.scaffold == "auto" else self.config.scaffold
 
     @cached_property
     def routes(self) -> Routes | None:
-        """Ways through the recorded states; None where a checkpoint has none."""
-        return None if self.support is None else Routes.through(self.support, self.model.dim)
+        """Ways through the recorded states, on the host: small, and found while the device plans."""
+        return None if self.support is None else Routes.through(self.support.to(torch.device("cpu")), self.model.dim)
 
     def _ways(self, starts: Array, goals: Array) -> list[Tensor | None]:
         """The way [n, D] of each problem, where scaffolds are asked for and the data knows one."""
         if self.scaffold is None or self.routes is None or not len(starts):
             return [None] * len(starts)
-        return self.routes.ways(self._normalized(list(starts)), self._normalized(list(goals)))
+        return self.routes.ways(*(self.normalizer.normalize(torch.from_numpy(ends)) for ends in (starts, goals)))
 
     def _laid(self, way: Tensor, count: int) -> Tensor:
         """A way [n, D] as K chunks [K, H, D] at an even pace."""
         horizon, overlap = self.model.horizon, self.model.overlap
-        return split(paced(way, count * horizon - (count - 1) * overlap), count, horizon, overlap)
+        states = paced(way, count * horizon - (count - 1) * overlap)
+        return split(states, count, horizon, overlap).to(self.device)
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
         """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).
@@ -285,7 +286,7 @@ class Planner:
             chains,
             [cell.problem for cell in cells],
             [cell.proposal.number for cell in cells],
-            origin == "refined",
+            origin,
         )
         chunks = sample(
             self.denoise, chains, schedule, order(sampler.order)(chains),
@@ -304,7 +305,7 @@ class Planner:
         overlaps = overlap_distances(chunks, chains, overlap)
         columns = (column.tolist() for column in (scores, overlaps, complete, excess))
         return [
-            Candidate(cell.proposal.number, chunks[chains.rows(index)], score, gap, whole, over, origin == "refined")
+            Candidate(cell.proposal.number, chunks[chains.rows(index)], score, gap, whole, over, origin)
             for index, (cell, score, gap, whole, over) in enumerate(zip(cells, *columns, strict=True))
         ]
 
@@ -339,7 +340,13 @@ class Planner:
 
     def with_sampler(self, **changes: Any) -> Planner:
         """The same planner, sampling differently: `with_sampler(order="autoregressive", steps=50)`."""
+        return self.with_config(sampler=replace(self.config.sampler, **changes))
+
+    def with_config(self, **changes: Any) -> Planner:
+        """The same planner with other settings: `with_config(scaffold=None, certify=0.99)`."""
+        if self.scaffold is not None:
+            _ = self.routes  # made once, for all copies
         other = object.__new__(Planner)
         other.__dict__.update(self.__dict__)
-        other.config = replace(self.config, sampler=replace(self.config.sampler, **changes))
+        other.config = replace(self.config, **changes)
         return other

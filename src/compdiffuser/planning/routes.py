@@ -1,9 +1,13 @@
-"""How far it really is: distances along recorded segments, where a straight line would cross walls.
+"""Ways through the data: along recorded segments, where a straight line would cross walls.
 
-The segments kept with a checkpoint are the edges of a graph over landmarks, places spread evenly over the recorded
-states. The shortest way through it knows the detours that the data knows: it tells how few chunks could bridge a start
-and a goal, and is a scaffold that candidates can begin from. (A graph over the data that gives waypoints and the number
-of chunks is XDiffuser's idea, arXiv 2605.16863; theirs lies in a learned space.)
+The segments kept with a checkpoint are edges of a graph over landmarks, places spread evenly over the recorded states.
+The cheapest way through it knows the detours that the data knows: it tells about how many chunks a start and a goal
+need, and is a scaffold that candidates can begin from. Edges cost more than their length where data is rare, or ways
+would graze every corner that a body ever touched. Landmarks side by side are joined too, both ways: a street that was
+only ever walked one way may be walked back, at a price.
+
+A graph over the data that gives waypoints and the number of chunks is XDiffuser's idea (arXiv 2605.16863); theirs lies
+in a learned space.
 """
 
 from __future__ import annotations
@@ -17,7 +21,12 @@ from compdiffuser.planning.support import Support
 
 LANDMARKS = 1024
 STATES = 8192  # among which they are chosen
-BESIDE = 1.5  # landmarks are neighbours up to this many times the distance from which each recorded state has one
+# Distances below are in units of the radius, within which each recorded state has a landmark.
+AROUND = 2.0  # how far around a landmark data is counted
+TOLL = 20.0  # how many times its length an edge costs where there is least data, at most
+BESIDE = 2.0  # up to where two landmarks are joined, or gaps in the data would end ways
+JOINS = 32  # of a landmark, at most: in many dimensions everything is beside everything
+UNSEEN = 3.0  # how many times more a join costs: no segment may ever have led that way
 
 
 @dataclass(frozen=True)
@@ -28,8 +37,8 @@ class Routes:
     """[N, D], normalized."""
     edges: Tensor
     """[2, E], from and to."""
-    lengths: Tensor
-    """[E]"""
+    costs: Tensor
+    """Length of each edge, and more where data is rare or no segment led along it. [E]"""
 
     @classmethod
     def through(cls, support: Support, dim: int) -> Routes:
@@ -37,40 +46,41 @@ class Routes:
         first, last = support.segments[:, :dim], support.segments[:, -dim:]
         states = torch.cat([first, last])
         landmarks, radius = spread(states[:: max(1, len(states) // STATES)], LANDMARKS)
-        recorded = torch.stack([nearest(first, landmarks), nearest(last, landmarks)])
-        beside = (torch.cdist(landmarks, landmarks) <= BESIDE * radius).nonzero().T
-        edges = torch.cat([recorded, beside], dim=1).unique(dim=1)
-        lengths = (landmarks[edges[0]] - landmarks[edges[1]]).norm(dim=1)
-        return cls(landmarks, edges, lengths)
+        recorded = torch.stack([nearest(first, landmarks), nearest(last, landmarks)]).unique(dim=1)
+        beside = neighbours(landmarks, BESIDE * radius)
+        edges = torch.cat([recorded, beside], dim=1)
+        costs = (landmarks[edges[0]] - landmarks[edges[1]]).norm(dim=1)
+        costs[recorded.shape[1] :] *= UNSEEN
+        return cls(landmarks, edges, costs * rarity(landmarks, states, AROUND * radius)[edges].mean(dim=0))
 
     def ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
-        """The shortest way [n, D] from each start [P, D] to its goal [P, D], both included; None where none leads."""
+        """The cheapest way [n, D] from each start [P, D] to its goal [P, D], both included; None where none leads."""
         sources, which = nearest(starts, self.landmarks).unique(return_inverse=True)
-        far = self._distances(sources)
+        far = self._costs(sources)
         ends = nearest(goals, self.landmarks).tolist()
         return [
             None if torch.isinf(far[row, end]) else torch.cat([start[None], self._back(far[row], end), goal[None]])
             for start, goal, row, end in zip(starts, goals, which.tolist(), ends, strict=True)
         ]
 
-    def _distances(self, sources: Tensor) -> Tensor:
-        """From each of the given landmarks [S] to every one: [S, N], infinite where no way leads."""
+    def _costs(self, sources: Tensor) -> Tensor:
+        """Costs from each of the given landmarks [S] to every one: [S, N], infinite where no way leads."""
         far = self.landmarks.new_full((len(sources), len(self.landmarks)), torch.inf)
         far[torch.arange(len(sources), device=far.device), sources] = 0
         to = self.edges[1].expand(len(sources), -1)
         while True:  # every round finds the ways of one edge more
-            nearer = far.scatter_reduce(1, to, far[:, self.edges[0]] + self.lengths, "amin")
+            nearer = far.scatter_reduce(1, to, far[:, self.edges[0]] + self.costs, "amin")
             if torch.equal(nearer, far):
                 return far
             far = nearer
 
     def _back(self, far: Tensor, end: int) -> Tensor:
-        """The landmarks [n, D] on the shortest way to `end`, by their distances [N] from where it begins."""
+        """The landmarks [n, D] on the cheapest way to `end`, by what each of them [N] costs from where it begins."""
         way = [end]
         while far[way[-1]] > 0:
             into = (self.edges[1] == way[-1]).nonzero()[:, 0]
             before = self.edges[0, into]
-            way.append(int(before[(far[before] + self.lengths[into]).where(before != way[-1], torch.inf).argmin()]))
+            way.append(int(before[(far[before] + self.costs[into]).where(before != way[-1], torch.inf).argmin()]))
         return self.landmarks[way[::-1]]
 
 
@@ -89,15 +99,29 @@ def paced(way: Tensor, count: int) -> Tensor:
 
 
 def spread(points: Tensor, count: int) -> tuple[Tensor, float]:
-    """`count` of the points [S, D], each the furthest from those before it; and how far from them the others are."""
+    """Up to `count` of the points [S, D], each the furthest from those before it; and how far others are from them."""
     chosen = [0]
     away = (points - points[0]).norm(dim=1)
-    for _ in range(min(count, len(points)) - 1):
+    while len(chosen) < count and away.max() > 0:
         chosen.append(int(away.argmax()))
         away = torch.minimum(away, (points - points[chosen[-1]]).norm(dim=1))
     return points[chosen], float(away.max())
 
 
+def neighbours(places: Tensor, radius: float) -> Tensor:
+    """The pairs [2, E] of places [N, D] that lie within `radius` of each other, for each place the nearest `JOINS`."""
+    near, which = torch.cdist(places, places).topk(min(JOINS, len(places)), largest=False)
+    place, rank = (near <= radius).nonzero().T
+    return torch.stack([place, which[place, rank]])
+
+
+def rarity(places: Tensor, states: Tensor, radius: float) -> Tensor:
+    """What rarity of states [S, D] around places [N, D] costs: its square, from 1 where they are usual to `TOLL`."""
+    crowd = torch.stack([(states - place).norm(dim=1).le(radius).sum() for place in places]).float()
+    return (crowd.quantile(0.75) / crowd.clamp(min=1)).square().clamp(1, TOLL)
+
+
 def nearest(points: Tensor, landmarks: Tensor) -> Tensor:
     """The number [S] of the landmark [N, D] nearest to each point [S, D]."""
-    return torch.cdist(points, landmarks).argmin(dim=1)
+    # Not by a matrix product, whose digits depend on the size of the batch.
+    return torch.cdist(points, landmarks, compute_mode="donot_use_mm_for_euclid_dist").argmin(dim=1)

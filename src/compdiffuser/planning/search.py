@@ -2,7 +2,7 @@
 
 Candidates come in waves. After each wave of fresh ones comes one of refined ones: the best so far get a little noise
 again and are denoised once more. Most of a good candidate is right, and what is wrong is local. Fresh candidates begin
-from pure noise or, every other wave, from a scaffold with noise: a way that leads to the goal, if not as data goes.
+from pure noise or, `TURN` of them in turn, from a scaffold with noise: a way to the goal, if not as data goes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from torch import Tensor
@@ -17,6 +18,7 @@ from torch import Tensor
 from compdiffuser.types import Array
 
 PARENTS = 4  # a refined wave has a fourth as many parents as candidates
+TURN = 8  # fresh candidates that begin from a scaffold before as many begin from noise
 Origin = Literal["noise", "scaffold", "refined"]
 
 
@@ -34,8 +36,13 @@ class Candidate:
     """Whether it leads from the start to the goal without a jump."""
     excess: float
     """Its worst chunk against the most that is certified, by what the model says or the data, whichever is worse."""
-    refined: bool = False
-    """Whether it was made from another one."""
+    origin: Origin = "noise"
+    """What it began from."""
+
+    @property
+    def refined(self) -> bool:
+        """Whether it was made from another one."""
+        return self.origin == "refined"
 
     @property
     def certified(self) -> bool:
@@ -72,8 +79,8 @@ class Search:
         self.wave = wave
         self.refine = refine
         self.measure = measure
-        self.scaffold = scaffold
-        """The scaffold [K, H, D] of K chunks, where there is one."""
+        self.scaffold = None if scaffold is None else cache(scaffold)
+        """Gives the scaffold [K, H, D] of K chunks, where there is a way."""
         self.candidates: list[Candidate] = []
 
     @property
@@ -115,12 +122,14 @@ class Search:
             chosen = [parents[index % len(parents)] for index in range(count)]
             return [Proposal(made + index, len(parent), "refined", parent) for index, parent in enumerate(chosen)]
         count = min(self.wave, self.most - fresh)
-        lengths = [(made + i, self.choices[(fresh + i) % len(self.choices)]) for i in range(count)]
-        # All K's are tried from the scaffold before any is from noise.
-        if self.scaffold is None or fresh // max(self.wave, len(self.choices)) % 2:
-            return [Proposal(number, k) for number, k in lengths]
-        laid = {k: self.scaffold(k) for k in {k for _, k in lengths}}
-        return [Proposal(number, k, "scaffold", laid[k]) for number, k in lengths]
+        return [self._begun(made + i, fresh + i) for i in range(count)]
+
+    def _begun(self, number: int, fresh: int) -> Proposal:
+        """A fresh candidate, after `fresh` others."""
+        k = self.choices[fresh % len(self.choices)]
+        if self.scaffold is None or fresh // TURN % 2:
+            return Proposal(number, k)
+        return Proposal(number, k, "scaffold", self.scaffold(k))
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         """A wave that has been made. Before the next fresh one, K's that do badly are left behind."""

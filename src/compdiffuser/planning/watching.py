@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
+from compdiffuser.planning.search import Origin
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,16 @@ class Round:
     """[C]"""
     candidates: tuple[int, ...]
     """[C]"""
-    refined: bool = False
-    """Whether the candidates are made from others; else they are fresh."""
+    origin: Origin = "noise"
+    """What these candidates began from."""
 
     @classmethod
     def teller(
-        cls, watch: Watch, chains: Chains, problems: Sequence[int], candidates: Sequence[int], refined: bool = False
+        cls, watch: Watch, chains: Chains, problems: Sequence[int], candidates: Sequence[int], origin: Origin = "noise"
     ) -> Callable[[int, int, Tensor], None]:
         """What the denoising loop calls after a round of this batch, so that `watch` sees it."""
         owners, numbers = tuple(problems), tuple(candidates)
-        return lambda index, count, estimates: watch(cls(index, count, estimates, chains, owners, numbers, refined))
+        return lambda index, count, estimates: watch(cls(index, count, estimates, chains, owners, numbers, origin))
 
     def of(self, problem: int) -> Iterator[tuple[int, slice]]:
         """Each candidate of a problem in this wave, with its rows."""

@@ -107,7 +107,9 @@ class Driver:
     ) -> None:
         states = np.asarray(request.states, float)
         ends = (np.asarray(request.start, float), np.asarray(request.goal, float))
-        self.given: Plan | None = Plan(states, states[None], *ends, overlap=0, ok=True, maze=preset.maze or None)
+        self.given: Plan | None = Plan(
+            states, states[None], *ends, overlap=0, ok=True, maze=preset.maze or None, stride=preset.stride
+        )
         self.request = request
         self.again = again
         self.tell = tell

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from compdiffuser.planning.search import Origin
 from compdiffuser.types import UserError
 
 Order = Literal["autoregressive", "autoregressive-backward", "parallel", "gsc"]
@@ -78,8 +79,10 @@ class CandidateReply(Message):
     score: float | None
     """Reconstruction error of the worst chunk; lower is better."""
     certified: bool
+    origin: Origin
+    """What it began from: noise, a way through the recorded states with noise, or another candidate with noise."""
     refined: bool
-    """Whether it was made from another one."""
+    """Whether that was another candidate."""
     path: list[list[float]]
     """The merged states, thinned."""
 
@@ -99,6 +102,8 @@ class PlanReply(Message):
     """H, states per chunk; chunk k begins at state k·(H − O)."""
     overlap: int
     """O, states shared by neighbouring chunks."""
+    stride: int
+    """Environment steps between states."""
     length: float
     score: float | None
     overlap_distance: float | None

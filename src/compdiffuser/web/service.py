@@ -88,6 +88,7 @@ class Service:
             n_chunks=plan.n_chunks,
             horizon=plan.chunks.shape[1],
             overlap=plan.overlap,
+            stride=plan.stride,
             length=plan.length,
             score=_finite(plan.score),
             overlap_distance=_finite(plan.overlap_distance),

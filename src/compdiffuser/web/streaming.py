@@ -80,7 +80,7 @@ class Film:
         self.planner = planner
         self.search = search
         self.mailbox = mailbox
-        self.waves = 0
+        self.wave = 1
         self._last = 0.0
         self._noise: Array = np.zeros(0)
 
@@ -89,7 +89,6 @@ class Film:
         if not chains:
             return  # this part of the batch is about others
         if seen.index == 0:
-            self.waves += 1
             self._begin(seen, chains)
         now = time.monotonic()
         if seen.index == 0 or seen.index == seen.count - 1 or now - self._last >= BETWEEN_FRAMES:
@@ -100,30 +99,36 @@ class Film:
         best = self.search.best
         told = {"tried": len(self.search.candidates), "certified": best.certified, "score": finite(best.score)}
         self.mailbox.post("scored", told)
+        self.wave += 1
 
     def _begin(self, seen: Round, chains: list[tuple[int, slice]]) -> None:
-        """A new wave, and the noise that its chunks begin with where they are not refined ones."""
-        key = seen.chains.key[_rows(chains)]
+        """A new wave, or the part of it with this origin, and the noise where chunks begin with nothing else."""
         _, horizon, dim = seen.estimates.shape
-        noise = gaussian(key, torch.full_like(key, INITIAL), horizon, dim)
-        self._noise = _thinned(noise).cpu().numpy()
-        candidates = [{"number": number, "n_chunks": own.stop - own.start} for number, own in chains]
-        per_chunk = self._noise.shape[1]
-        told = {"wave": self.waves, "refined": seen.refined, "candidates": candidates}
-        self.mailbox.post("wave", {**told, "points": per_chunk, "scale": SCALE})
-        if not seen.refined:
-            rows = list(range(len(self._noise)))
-            shown = {"rows": rows, "points": self._points(self._noise)}
+        told = {
+            "wave": self.wave,
+            "origin": seen.origin,
+            "refined": seen.origin == "refined",
+            "candidates": [{"number": number, "n_chunks": own.stop - own.start} for number, own in chains],
+            "points": min(POINTS, horizon),
+            "scale": SCALE,
+        }
+        self.mailbox.post("wave", told)
+        if seen.origin == "noise":
+            key = seen.chains.key[_rows(chains)]
+            noise = gaussian(key, torch.full_like(key, INITIAL), horizon, dim)
+            self._noise = _thinned(noise).cpu().numpy()
+            shown = {"rows": list(range(len(self._noise))), "points": self._points(self._noise)}
             self.mailbox.post("frame", {"round": 0, "rounds": seen.count, **shown})
 
     def _shown(self, seen: Round, chains: list[tuple[int, slice]]) -> dict[str, list[int]]:
         """Which rows are shown, and x and y of every shown state of each, one after another.
 
-        A chunk that has not moved is still noise; where plans are refined it is left out.
+        A chunk that began from noise and has not moved is still that noise; one that began from a scaffold or from
+        another candidate is left out until it has moved, since it never was noise alone.
         """
         estimates = _thinned(seen.estimates[_rows(chains)]).cpu().numpy()
         moved = np.abs(estimates).sum(axis=(1, 2)) > 0
-        if not seen.refined:
+        if seen.origin == "noise":
             estimates = np.where(moved[:, None, None], estimates, self._noise)
             moved[:] = True
         return {"rows": np.flatnonzero(moved).tolist(), "points": self._points(estimates[moved])}
@@ -157,6 +162,7 @@ def summary(planner: Planner, search: Search) -> list[dict[str, Any]]:
             "n_chunks": len(candidate.chunks),
             "score": finite(candidate.score),
             "certified": candidate.certified,
+            "origin": candidate.origin,
             "refined": candidate.refined,
             "path": _path(planner.states(candidate)),
         }

@@ -1,0 +1,78 @@
+"""Tables of success: rows and columns that say which result goes into which cell.
+
+A cell names the fields a result must have; results measured here and published figures are found the same way. A table
+carries a note with what its figures were measured on, so that none is read without its conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Result = Mapping[str, Any]
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns, each a heading and the fields it asks of a result."""
+
+    corner: str
+    rows: tuple[tuple[str, Result], ...]
+    columns: tuple[tuple[str, Result], ...]
+
+    def render(self, results: Sequence[Result]) -> str:
+        """Markdown: the table, then a note on how its figures came about."""
+        cells = [[find(results, {**row, **column}) for _, column in self.columns] for _, row in self.rows]
+        head = [self.corner, *(title for title, _ in self.columns)]
+        body = [[title, *map(figure, line)] for (title, _), line in zip(self.rows, cells, strict=True)]
+        return "\n".join([markdown(head, body), "", _note([cell for line in cells for cell in line if cell])])
+
+
+def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; all columns but the first are set right."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+
+
+def find(results: Sequence[Result], wanted: Result) -> Result | None:
+    """The result with the wanted fields; of several, the one over most episodes, then the one with most steps.
+
+    A tuple accepts any of its values, None where a result lacks the field.
+    """
+    choices = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+    found = [result for result in results if all(result.get(name) in values for name, values in choices.items())]
+    return max(found, key=lambda result: (result.get("episodes") or 0, result.get("steps_limit") or 0), default=None)
+
+
+def figure(result: Result | None) -> str:
+    if result is None:
+        return MISSING
+    # One seed has no spread.
+    std = None if len(result.get("seeds", ())) == 1 else result.get("std")
+    return " ± ".join(_percent(value) for value in (result["success"], std) if value is not None)
+
+
+def _percent(value: float) -> str:
+    """One decimal, where there is one: 99.5 must not look like 100."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _note(cells: Sequence[Result]) -> str:
+    """What was measured here and how, what was published and where; each once."""
+    measured = sorted({_conditions(cell) for cell in cells if cell.get("origin") == "measured"})
+    sources = sorted({str(cell["source"]) for cell in cells if cell.get("origin") == "published"})
+    lines = ["Success in percent, mean ± standard deviation over seeds."]
+    if measured:
+        lines.append(f"Measured here: {'; '.join(measured)}.")
+    if sources:
+        lines.append(f"Published: {'; '.join(sources)}.")
+    return " ".join(lines)
+
+
+def _conditions(cell: Result) -> str:
+    """The conditions of one measurement, in words."""
+    seeds, tasks, each = len(cell["seeds"]), len(cell["tasks"]), cell["episodes_per_task"]
+    return f"{cell['data']} data, {seeds} seeds × {tasks} tasks × {each} episodes, {cell['steps_limit']} steps"

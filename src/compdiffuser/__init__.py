@@ -6,8 +6,9 @@ from compdiffuser.types import Episodes, Policy, UserError
 
 if TYPE_CHECKING:
     from compdiffuser.compose.schedule import SamplerConfig
+    from compdiffuser.planning.config import PlanConfig
     from compdiffuser.planning.plan import Plan
-    from compdiffuser.planning.planner import PlanConfig, Planner
+    from compdiffuser.planning.planner import Planner
 
 __version__ = "0.1.0"
 __all__ = ["Episodes", "Plan", "PlanConfig", "Planner", "Policy", "SamplerConfig", "UserError", "__version__"]
@@ -19,7 +20,7 @@ def __getattr__(name: str) -> object:
 
     homes = {
         "Plan": "compdiffuser.planning.plan",
-        "PlanConfig": "compdiffuser.planning.planner",
+        "PlanConfig": "compdiffuser.planning.config",
         "Planner": "compdiffuser.planning.planner",
         "SamplerConfig": "compdiffuser.compose.schedule",
     }

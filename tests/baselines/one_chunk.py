@@ -17,7 +17,8 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.models import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import Calibration
 from compdiffuser.planning.checkpoint import Checkpoint
-from compdiffuser.planning.planner import PlanConfig, Planner
+from compdiffuser.planning.config import PlanConfig
+from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import Preset
 
 GOLDEN = Path(__file__).parent / "golden" / "decision_diffuser.safetensors"

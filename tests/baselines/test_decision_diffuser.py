@@ -12,7 +12,7 @@ from compdiffuser.compose.orders import order
 from compdiffuser.compose.sample import sample
 from compdiffuser.compose.schedule import Schedule
 from compdiffuser.models import DenoiserConfig
-from compdiffuser.planning import planner as planner_module
+from compdiffuser.planning import waves
 from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import PRESETS
 from compdiffuser.training.config import TrainConfig
@@ -34,7 +34,7 @@ def test_one_chunk_runs_through_the_planners_own_loop(monkeypatch):
         calls.append(chains.lengths.tolist())
         return sample(denoise, chains, *args, **options)
 
-    monkeypatch.setattr(planner_module, "sample", spy)
+    monkeypatch.setattr(waves, "sample", spy)
     made = plans()
     assert calls == [[1, 1]]
     one = planner()

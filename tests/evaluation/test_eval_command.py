@@ -6,7 +6,8 @@ import tyro
 from oracle import OraclePlanner
 
 from compdiffuser.cli.evaluate import Eval
-from compdiffuser.planning.planner import PlanConfig, Planner
+from compdiffuser.planning.config import PlanConfig
+from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 

@@ -109,7 +109,7 @@ def test_with_little_noise_candidates_stay_by_the_way_until_some_begin_from_nois
     laid = search.scaffold(3)
     assert laid.shape == (3, 32, 2)
     ends = torch.stack([laid[0, 0], laid[-1, -1]])
-    torch.testing.assert_close(ends, planner._normalized([search.start, search.goal]))
+    torch.testing.assert_close(ends, planner.normalizer.normalize(torch.tensor(np.stack([search.start, search.goal]))))
     torch.testing.assert_close(laid[:-1, -12:], laid[1:, :12])
     while not search.done:
         planner.advance([search])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from compdiffuser.cli.summary import show
 from compdiffuser.cli.train import METHODS, PLANNERS
 from compdiffuser.types import Policy, UserError
 
@@ -290,31 +291,3 @@ def _identity(checkpoint: BaselineCheckpoint) -> dict[str, Any]:
 def _shorter(preset: Preset, limit: int) -> int | None:
     """The benchmark's own step limit, where it ends episodes earlier."""
     return preset.ogbench_step_limit if preset.ogbench_step_limit < limit else None
-
-
-def show(summary: Mapping[str, Any]) -> None:
-    """The summary as tables for people: success by task, failures by cause."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    console.print(f"{summary['dataset']}: {summary['success']:.1f} ± {summary['std']:.1f} % of goals reached")
-    table = Table("task", "success %")
-    for task, percent in summary["per_task"].items():
-        table.add_row(task, f"{percent:.1f}")
-    console.print(table)
-    failed = {cause: count for cause, count in summary["failures"].items() if count}
-    if failed:
-        causes = Table("failures", "episodes")
-        for cause, count in failed.items():
-            causes.add_row(cause, str(count))
-        console.print(causes)
-    console.print(
-        f"{summary['episodes']} episodes ({len(summary['seeds'])} seeds), at most {summary['steps_limit']} steps, "
-        f"{summary['data']} data"
-        + (f", planning {sum(summary['planning_seconds']):.1f} s" if "planning_seconds" in summary else "")
-    )
-    for limit, success in summary.get("within", {}).items():
-        console.print(f"{success['success']:.1f} ± {success['std']:.1f} % within the benchmark's own {limit} steps")
-    if summary["steps_mean"] is not None:
-        console.print(f"{summary['steps_mean']:.0f} steps to the goal on average")

@@ -59,7 +59,8 @@ class Plan:
     """Print the plan as one JSON object."""
 
     def run(self) -> int:
-        from compdiffuser.planning.planner import PlanConfig, Planner
+        from compdiffuser.planning.config import PlanConfig
+        from compdiffuser.planning.planner import Planner
 
         if self.wave is not None and self.wave < 1:
             raise UserError(f"a wave has at least 1 candidate, not {self.wave}")

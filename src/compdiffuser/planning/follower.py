@@ -7,7 +7,7 @@ more of the old plan lies behind it. Every decision is kept, so that a failed ep
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -15,12 +15,10 @@ import numpy as np
 
 from compdiffuser.planning.controllers import Controller, controller_for
 from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.problems import Chunks
 from compdiffuser.planning.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
-
-Chunks = int | Literal["auto"] | Sequence[int]
-"""Automatic, one K for all problems, or one K for each."""
 
 
 class BatchPlanner(Protocol):

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.planning.follower import Chunks
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.problems import Chunks
 
 
 class KeptPlans:

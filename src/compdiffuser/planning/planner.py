@@ -9,72 +9,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import merge, split
-from compdiffuser.compose.orders import order
-from compdiffuser.compose.sample import noised, sample
-from compdiffuser.compose.schedule import SamplerConfig, Schedule
-from compdiffuser.compose.score import (
-    consistent,
-    endpoint_gap,
-    longest_step,
-    overlap_distances,
-    reconstruction_errors,
-    worst,
-)
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
+from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.routes import Routes, length, paced
-from compdiffuser.planning.search import Candidate, Origin, Proposal, Search
-from compdiffuser.planning.watching import Round, Watch
+from compdiffuser.planning.problems import Chunks, checked, chunk_choices
+from compdiffuser.planning.routes import Routes, paced
+from compdiffuser.planning.search import Candidate, Search
+from compdiffuser.planning.watching import Watch
+from compdiffuser.planning.waves import Cell, WaveMaker
 from compdiffuser.types import Array, UserError
-
-Chunks = int | Literal["auto"] | Sequence[int]
-CHOICES = 8  # K's that are tried on a known way
-MARGIN = 0.1  # how far outside the data's range, in half ranges, a start or goal may lie
-
-
-@dataclass(frozen=True)
-class PlanConfig:
-    """How candidates are made and chosen."""
-
-    sampler: SamplerConfig = field(default_factory=SamplerConfig)
-    score: Literal["reconstruction", "overlap"] = "reconstruction"
-    """Choose by reconstruction error, or by overlap distance as the paper does."""
-    blending: str = "exponential"
-    """How overlapping chunks are merged."""
-    certify: float = 0.995
-    """A plan is certified when its worst chunk errs, and strays, no more than this quantile of the data's chunks."""
-    wave: int | None = None
-    """Candidates per wave; by default 64 on a GPU and 8 on a CPU."""
-    refine: float | None = 1.0
-    """After each wave the best candidates are noised up to this σ and denoised again. None: never."""
-    scaffold: float | Literal["auto"] | None = "auto"
-    """Half of the fresh candidates begin from a way through the recorded states, noised up to this σ, or the schedule's
-    next level below. None: all from pure noise; "auto": as the planner's preset says."""
-
-    def __post_init__(self) -> None:
-        known = self.scaffold is None or self.scaffold == "auto"
-        if not known and not (isinstance(self.scaffold, float | int) and self.scaffold > 0):
-            raise UserError(f"a scaffold is noised up to a level above 0, not to {self.scaffold}")
-
-
-class Cell(NamedTuple):
-    """One row of a wave: a candidate that a search proposes."""
-
-    problem: int
-    search: Search
-    proposal: Proposal
 
 
 class Planner:
@@ -128,7 +82,7 @@ class Planner:
         same plan, alone or in a batch. `watch` sees the batch after every round; where it raises, planning ends.
         """
         begun = time.perf_counter()
-        starts, goals = self._checked(starts, "start"), self._checked(goals, "goal")
+        starts, goals = checked(starts, "start", self.normalizer), checked(goals, "goal", self.normalizer)
         if len(starts) != len(goals):
             raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
         most = [n_candidates] * len(starts) if isinstance(n_candidates, int) else [int(n) for n in n_candidates]
@@ -151,7 +105,8 @@ class Planner:
         self, start: Any, goal: Any, n_chunks: int | Literal["auto"] = "auto", n_candidates: int = 64, seed: int = 0
     ) -> Search:
         """A problem to be planned wave by wave with `advance`, beside others that come and go; `result` is its plan."""
-        start, goal = self._checked(np.asarray(start)[None], "start"), self._checked(np.asarray(goal)[None], "goal")
+        start = checked(np.asarray(start)[None], "start", self.normalizer)
+        goal = checked(np.asarray(goal)[None], "goal", self.normalizer)
         ways = self._ways(start, goal)
         choices = self._chunk_choices(start, goal, ways, n_chunks)[0]
         return self._search(start[0], goal[0], ways[0], choices, n_candidates, seed)
@@ -188,129 +143,28 @@ class Planner:
         states = paced(way, count * horizon - (count - 1) * overlap)
         return split(states, count, horizon, overlap).to(self.device)
 
+    def _chunk_choices(
+        self, starts: Array, goals: Array, ways: list[Tensor | None], n_chunks: Chunks
+    ) -> list[list[int]]:
+        """The K that each problem tries."""
+        lines = np.linalg.norm(self.normalizer.normalize(starts) - self.normalizer.normalize(goals), axis=1)
+        return chunk_choices(n_chunks, lines, ways, self.calibration, self.preset.max_chunks)
+
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
         """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).
 
         If it fails, no search has changed.
         """
         cells = [Cell(p, search, proposal) for p, search in enumerate(searches) for proposal in search.proposals()]
+        maker = WaveMaker(
+            self.denoise, self.model, self.normalizer, self.calibration, self.support, self.config, self.scaffold
+        )
         made: list[list[Candidate]] = [[] for _ in searches]
-        for origin in get_args(Origin):
-            for batch in self._batches([cell for cell in cells if cell.proposal.origin == origin]):
-                for cell, candidate in zip(batch, self._denoised(batch, watch), strict=True):
-                    made[cell.problem].append(candidate)
+        for batch in maker.batches(cells):
+            for cell, candidate in zip(batch, maker.made(batch, watch), strict=True):
+                made[cell.problem].append(candidate)
         for search, candidates in zip(searches, made, strict=True):
             search.add(candidates)
-
-    def _checked(self, states: Any, what: str) -> Array:
-        """States [P, D] as given, or a sentence about the first that cannot be planned."""
-        try:
-            array = np.asarray(states, dtype=np.float32)
-        except (TypeError, ValueError):
-            raise UserError(f"a {what} is {self.model.dim} numbers, not {states!r}") from None
-        if array.ndim != 2 or array.shape[1] != self.model.dim:
-            raise UserError(
-                f"a {what} has {self.model.dim} dimensions here, but an array of {array.shape[1:]} was given"
-            )
-        for state in array:
-            if not np.isfinite(state).all():
-                raise UserError(f"the {what} {state.tolist()} is not finite")
-            if (np.abs(self.normalizer.normalize(state)) > 1 + MARGIN).any():
-                low, high = self.normalizer.low, self.normalizer.high
-                limits = " × ".join(f"[{a:.2f}, {b:.2f}]" for a, b in zip(low, high, strict=True))
-                raise UserError(f"the {what} {state.round(3).tolist()} lies outside the data, which covers {limits}")
-        return array
-
-    def _chunk_choices(
-        self, starts: Array, goals: Array, ways: list[Tensor | None], n_chunks: Chunks
-    ) -> list[list[int]]:
-        """The K that each problem tries."""
-        if n_chunks == "auto":
-            lines = np.linalg.norm(self.normalizer.normalize(starts) - self.normalizer.normalize(goals), axis=1)
-            return [self._automatic(float(line), way) for line, way in zip(lines, ways, strict=True)]
-        if isinstance(n_chunks, str):
-            raise UserError(f"chunks must be 'auto' or a number, not '{n_chunks}'")
-        given = [n_chunks] * len(starts) if isinstance(n_chunks, int) else [int(k) for k in n_chunks]
-        if len(given) != len(starts):
-            raise UserError(f"{len(given)} numbers of chunks were given for {len(starts)} problems")
-        for k in given:
-            if k < 1:
-                raise UserError(f"the number of chunks must be at least 1, not {k}")
-        return [[k] for k in given]
-
-    def _automatic(self, line: float, way: Tensor | None) -> list[int]:
-        """Every K from the fewest chunks that could bridge the distance; on a known way, some of them up to thrice it.
-
-        Chunks seldom go half as far as the furthest do, and those of a longer chain only loiter.
-        """
-        most = self.preset.max_chunks
-        least = min(self.calibration.fewest_chunks(line if way is None else length(way)), most)
-        if way is None:
-            return list(range(least, most + 1))
-        return sorted({round(k) for k in np.linspace(least, min(3 * least, most), CHOICES)})
-
-    def _batches(self, cells: list[Cell]) -> Iterator[list[Cell]]:
-        """Proposals that fit in memory together."""
-        most = 64 * self.denoise.most_rows if self.device.type == "cuda" else 4096
-        batch: list[Cell] = []
-        rows = 0
-        for cell in cells:
-            if batch and rows + cell.proposal.n_chunks > most:
-                yield batch
-                batch, rows = [], 0
-            batch.append(cell)
-            rows += cell.proposal.n_chunks
-        if batch:
-            yield batch
-
-    def _denoised(self, cells: list[Cell], watch: Watch | None) -> list[Candidate]:
-        """The proposed candidates, all of one origin, made in one batch and scored."""
-        chains = Chains.build(
-            self._normalized([cell.search.start for cell in cells]),
-            self._normalized([cell.search.goal for cell in cells]),
-            torch.tensor([cell.proposal.n_chunks for cell in cells]),
-            # A candidate's noise depends on its seed and number, not on the batch.
-            torch.tensor([cell.search.seed * 65_536 + cell.proposal.number for cell in cells]),
-        )
-        sampler, overlap = self.config.sampler, self.model.overlap
-        origin = cells[0].proposal.origin
-        highest = {"noise": None, "scaffold": self.scaffold, "refined": self.config.refine}[origin]
-        parents = [cell.proposal.parent for cell in cells if cell.proposal.parent is not None]
-        levels = self.denoise.denoiser.formulation.sampling_levels
-        schedule = Schedule.build(levels, sampler, self.device, highest)
-        initial = None
-        if parents:
-            initial = noised(consistent(torch.cat(parents), chains, overlap), chains, schedule.sigma[0])
-        told = watch and Round.teller(
-            watch,
-            chains,
-            [cell.problem for cell in cells],
-            [cell.proposal.number for cell in cells],
-            origin,
-        )
-        chunks = sample(
-            self.denoise, chains, schedule, order(sampler.order)(chains),
-            horizon=self.model.horizon, overlap=overlap, guidance=sampler.guidance, initial=initial, watch=told,
-        )  # fmt: skip
-        merged = consistent(chunks, chains, overlap)
-        usual = self.calibration
-        errors = reconstruction_errors(self.denoise, merged, chains.key, overlap, usual.probes, usual.usual)
-        scores = worst(errors, chains)
-        complete = longest_step(merged, chains) <= usual.longest_step()
-        complete &= endpoint_gap(merged, chains) <= usual.widest_gap()
-        excess = scores / usual.threshold(self.config.certify)
-        if self.support is not None:
-            strays = worst(self.support.stray(merged), chains)
-            excess = torch.maximum(excess, strays / self.support.threshold(self.config.certify))
-        overlaps = overlap_distances(chunks, chains, overlap)
-        columns = (column.tolist() for column in (scores, overlaps, complete, excess))
-        return [
-            Candidate(cell.proposal.number, chunks[chains.rows(index)], score, gap, whole, over, origin)
-            for index, (cell, score, gap, whole, over) in enumerate(zip(cells, *columns, strict=True))
-        ]
-
-    def _normalized(self, states: list[Array]) -> Tensor:
-        return self.normalizer.normalize(torch.tensor(np.stack(states), device=self.device))
 
     def states(self, candidate: Candidate) -> Array:
         """The merged states [T, D] of a candidate, in the data's units."""

@@ -1,0 +1,34 @@
+"""An evaluation, told on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def show(summary: Mapping[str, Any]) -> None:
+    """The summary as tables for people: success by task, failures by cause."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    console.print(f"{summary['dataset']}: {summary['success']:.1f} ± {summary['std']:.1f} % of goals reached")
+    table = Table("task", "success %")
+    for task, percent in summary["per_task"].items():
+        table.add_row(task, f"{percent:.1f}")
+    console.print(table)
+    failed = {cause: count for cause, count in summary["failures"].items() if count}
+    if failed:
+        causes = Table("failures", "episodes")
+        for cause, count in failed.items():
+            causes.add_row(cause, str(count))
+        console.print(causes)
+    console.print(
+        f"{summary['episodes']} episodes ({len(summary['seeds'])} seeds), at most {summary['steps_limit']} steps, "
+        f"{summary['data']} data"
+        + (f", planning {sum(summary['planning_seconds']):.1f} s" if "planning_seconds" in summary else "")
+    )
+    for limit, success in summary.get("within", {}).items():
+        console.print(f"{success['success']:.1f} ± {success['std']:.1f} % within the benchmark's own {limit} steps")
+    if summary["steps_mean"] is not None:
+        console.print(f"{summary['steps_mean']:.0f} steps to the goal on average")

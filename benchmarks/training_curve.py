@@ -42,6 +42,8 @@ class Benchmark:
     jobs: int = 1
     """Planners evaluated side by side."""
     device: str = "auto"
+    plans: Path | None = None
+    """Folder of plans that were made before, as `compdiffuser eval --plans` keeps them."""
     out: Path = Path("results/training_curve.json")
 
 
@@ -76,6 +78,7 @@ def point(folder: Path, options: Benchmark) -> dict[str, Any]:
         sys.executable, "-m", "compdiffuser", "eval", str(folder), "--no-replan", "--json", "--device", options.device,
         "--seeds", str(options.seeds), "--workers", str(workers), *(["--no-compile"] if options.jobs > 1 else []),
         *(["--episodes", str(options.episodes)] if options.episodes else []),
+        *(["--plans", str(options.plans)] if options.plans else []),
     ]  # fmt: skip
     summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     made = curve_point(folder, summary)

@@ -19,8 +19,7 @@ for name in (name for name in PRESETS if name.startswith("antmaze-")):
     CELLS[f"{name}-replan"] = [name]
     CELLS[f"{name}-no-replan"] = [name, "--no-replan"]
     CELLS[f"{name}-gsc"] = [name, "--sampler", "gsc", "--no-replan"]
-    if PRESETS[name].scaffold is not None:
-        CELLS[f"{name}-noise"] = [name, "--scaffold", "none", "--no-replan"]
+    CELLS[f"{name}-noise"] = [name, "--scaffold", "none", "--no-replan"]
 for name in ("antmaze-large-stitch-v0", "antmaze-giant-stitch-v0"):
     for horizon in HORIZONS:
         CELLS[f"{name}-horizon-{horizon}"] = [name, "--controller", f"runs/{name}-controller-{horizon}"]

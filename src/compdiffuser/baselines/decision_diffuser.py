@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from compdiffuser.compose.merge import merged_length
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.training import train_planner
 from compdiffuser.presets import Preset
@@ -28,7 +29,7 @@ def monolithic(preset: Preset, horizon: int | None = None) -> Preset:
 
     Whatever the horizon, episodes are padded by the length of the composed plan.
     """
-    composed = preset.chunks * preset.horizon - (preset.chunks - 1) * preset.overlap
+    composed = merged_length(preset.chunks, preset.horizon, preset.overlap)
     composed = -(-composed // PATCH) * PATCH
     if horizon is not None and horizon < 2 * PATCH:
         raise UserError(f"a plan has at least {2 * PATCH} states, not {horizon}")

@@ -115,9 +115,9 @@ class Eval:
         name = decision_diffuser.trained(self.name) if self.method == "dd" else self.name
         planner = self._sampling(Planner.from_pretrained(name, device=str(device), compiled=compiled))
         preset = planner.preset
-        if self.method == "dd" and self.scaffold != "auto":
-            raise UserError("--scaffold belongs to composed plans, not to dd")
         if self.method == "dd":
+            if self.scaffold != "auto":
+                raise UserError("--scaffold belongs to composed plans, not to dd")
             decision_diffuser.check(self.name, preset, planner.record)
         if self.method == "dd" or (self.sampler != "default" and chunks == "auto"):
             chunks = 1 if self.method == "dd" else preset.chunks

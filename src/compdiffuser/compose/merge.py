@@ -41,6 +41,11 @@ def merge(chunks: Tensor, overlap: int, blending: str = "exponential") -> Tensor
     return torch.cat(pieces, dim=-2)
 
 
+def merged_length(count: int, horizon: int, overlap: int) -> int:
+    """T, the states of K merged chunks."""
+    return count * horizon - (count - 1) * overlap
+
+
 def split(trajectory: Tensor, count: int, horizon: int, overlap: int) -> Tensor:
     """A trajectory [..., T, D] as its K overlapping chunks [..., K, H, D]."""
     stride = horizon - overlap

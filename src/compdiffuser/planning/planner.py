@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compdiffuser.compose.merge import merge, split
+from compdiffuser.compose.merge import merge, merged_length, split
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
 from compdiffuser.planning.config import PlanConfig
@@ -140,7 +140,7 @@ class Planner:
     def _laid(self, way: Tensor, count: int) -> Tensor:
         """A way [n, D] as K chunks [K, H, D] at an even pace."""
         horizon, overlap = self.model.horizon, self.model.overlap
-        states = paced(way, count * horizon - (count - 1) * overlap)
+        states = paced(way, merged_length(count, horizon, overlap))
         return split(states, count, horizon, overlap).to(self.device)
 
     def _chunk_choices(

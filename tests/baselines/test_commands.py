@@ -174,6 +174,7 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
         (["train", MEDIUM, "--method", "gcbc", "--horizon", "8"], "--horizon belongs to planners, not to gcbc"),
         (["train", MEDIUM, "--seeds-at-once", "3"], "--seeds-at-once belongs to baselines, not to compdiffuser"),
         (["train", MEDIUM, "--method", "qrl", "--set", "beta=1"], "qrl has no setting 'beta'; it has learning_rate"),
+        (["train", MEDIUM, "--method", "rvs", "--set", "schedule=step"], "unknown schedule 'step'; choose cosine or"),
         (["train", MEDIUM, "--method", "qrl", "--set", "alpha=x"], "setting 'alpha' of qrl cannot be 'x'"),
         (["train", MEDIUM, "--method", "qrl", "--set", "batch=2.5"], "setting 'batch' of qrl cannot be '2.5'"),
         (["train", MEDIUM, "--method", "qrl", "--set", "latent=20"], "a latent of 20 numbers cannot be divided"),

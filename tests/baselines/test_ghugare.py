@@ -73,7 +73,7 @@ def test_finished_cells_are_known_and_what_was_asked_differently_is_not_finished
     options = script.Benchmark(results=tmp_path, seeds=2)
     cell = script.choose(("umaze-v0-dt-ga",))[0]
     assert not script.finished(cell, options)
-    write_json(tmp_path / f"{cell.name}.json", measured(50, training={"steps": 20_000}))
+    write_json(tmp_path / f"{cell.name}.json", measured(50, training={"steps": 40_000}))
     assert script.finished(cell, options)
     assert not script.finished(cell, script.Benchmark(results=tmp_path, seeds=2, updates=9))
     assert not script.finished(cell, script.Benchmark(results=tmp_path, seeds=5))
@@ -90,11 +90,12 @@ def test_what_goes_wrong_in_a_cell_is_told_and_nothing_is_written(script, tmp_pa
     assert not (tmp_path / "results").exists()
 
 
-def test_only_the_training_of_dd_is_compiled(script):
+def test_training_is_compiled_and_small_networks_act_on_the_processor(script):
     for cell in script.CELLS:
-        *training, evaluation = script.commands(cell, script.Benchmark())
+        *training, evaluation = script.commands(cell, script.Benchmark(device="cuda"))
         assert "--no-compile" in evaluation
-        assert all(("--no-compile" in asked) == (cell.method != "dd") for asked in training)
+        assert evaluation[evaluation.index("--device") + 1] == ("cuda" if cell.method in ("dd", "gsc") else "cpu")
+        assert all("--no-compile" not in asked and "cuda" in asked for asked in training)
         *training, _ = script.commands(cell, script.Benchmark(compile=False))
         assert all("--no-compile" in asked for asked in training)
 

@@ -31,7 +31,9 @@ class DTConfig:
     """Settings of DT; the defaults are those of Ghugare et al."""
 
     learning_rate: float = 1e-3
-    """AdamW's rate, constant after the warm-up."""
+    """AdamW's rate after the warm-up."""
+    schedule: str = "cosine"
+    """cosine: the rate falls to 0 over the run, which steadies it; constant, as Ghugare et al. have it."""
     batch: int = 256
     """Contexts per update and seed."""
     context: int = 5

@@ -57,7 +57,7 @@ def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
             raise UserError(f"{name} has no setting '{key}'; it has {', '.join(names)}")
         kind = type(getattr(config, key))
         try:
-            read = json.loads(value)
+            read = value if kind is str else json.loads(value)
             changes[key] = tuple(read) if kind is tuple else kind(read)
             if kind is int and changes[key] != read:
                 raise ValueError

@@ -34,13 +34,13 @@ SETTINGS = "settings.json"
 def train_config(config: Any, steps: int, **changes: Any) -> TrainConfig:
     """The loop's settings for a method: Adam at a constant rate, nothing clipped or averaged, TF32 on a GPU.
 
-    A method's config may also have `warmup` and `weight_decay`. `steps` are rounded up to whole replays.
+    A method's config may also have `schedule`, `warmup` and `weight_decay`. `steps` are rounded up to whole replays.
     """
     steps, replay = whole_replays(steps)
     settings = {
         "learning_rate": config.learning_rate,
         "batch": config.batch,
-        "schedule": "constant",
+        "schedule": getattr(config, "schedule", "constant"),
         "warmup": getattr(config, "warmup", 0),
         "weight_decay": getattr(config, "weight_decay", 0.0),
         "clip": None,  # the norm of a gradient would be that of all seeds together

@@ -153,6 +153,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "training-curve": render_curve,
     "ant-data": render_ants,
     "baseline-speed": partial(render_speed, group="baselines"),
+    "antmaze-speed": partial(render_speed, group="antmaze"),
     "serving": partial(render_speed, group="serving"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),

@@ -1,0 +1,109 @@
+"""How long an ant's giant maze takes on the machine it runs on: recording the data, one plan, a hundred episodes.
+
+    python benchmarks/antmaze_speed.py --out results/antmaze_speed_h200.json --hardware "one H200, 16 cores"
+    python benchmarks/antmaze_speed.py --only plan --hardware "two CPU cores"                 # a part of it
+
+A plan is what each replan adds to an episode: automatic K, up to 256 candidates, and the second call with the same
+shapes, between random cells at least ten steps apart. The hundred episodes are those of one seed, with replanning, from
+the start of the process to its end. Each figure is written when it is measured; a second call adds to the file.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import data_generation
+import numpy as np
+import tyro
+from planning_speed import problems
+
+from compdiffuser import Planner
+from compdiffuser.files import read_json, write_json
+
+NAME = "antmaze-giant-stitch-v0"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    out: Path = Path("results/antmaze_speed.json")
+    hardware: str = "this machine"
+    device: str = "auto"
+    only: tuple[str, ...] = ("data", "plan", "episodes")
+    """Parts to measure, of these three."""
+    workers: int = os.cpu_count() or 1
+    """Processes that simulate."""
+    problems: int = 10
+    """Problems planned one by one."""
+    episodes: int | None = None
+    """Episodes of data, and per task; by default all and 20. Fewer are a trial."""
+
+
+def main() -> None:
+    options = tyro.cli(Benchmark)
+    before = read_json(options.out)["benchmarks"] if options.out.exists() else []
+    figures: dict[str, dict[str, Any]] = {entry["name"]: entry for entry in before}
+
+    def note(name: str, value: float, unit: str, **more: Any) -> None:
+        told = {"name": name, "value": round(value, 4), "unit": unit, "hardware": options.hardware, "group": "antmaze"}
+        figures[name] = {**told, **more}
+        print(figures[name], flush=True)
+        write_json(options.out, {"command": f"python {' '.join(sys.argv)}", "benchmarks": list(figures.values())})
+
+    for part in options.only:
+        PARTS[part](options, note)
+
+
+def data(options: Benchmark, note: Callable[..., None]) -> None:
+    speed = data_generation.measured(
+        NAME, data_generation.Benchmark(workers=options.workers, episodes=options.episodes)
+    )["speed"]
+    note(
+        f"recording {speed['episodes']:,} episodes", speed["seconds"], "s", target=60, load_before=speed["load_before"]
+    )
+
+
+def plan(options: Benchmark, note: Callable[..., None]) -> None:
+    planner = Planner.from_pretrained(NAME, device=options.device)
+    seconds, certified = [], 0
+    for start, goal in zip(*problems(options.problems), strict=True):
+        planner.plan(start, goal, n_candidates=256)  # captures this problem's shapes
+        began = time.perf_counter()
+        certified += planner.plan(start, goal, n_candidates=256).ok
+        seconds.append(time.perf_counter() - began)
+    note("one plan, as a replan makes it, median", float(np.median(seconds)), "s", target=1)
+    note("one plan, as a replan makes it, slowest", max(seconds), "s")
+    note("share of these plans certified", certified / options.problems, "")
+
+
+def episodes(options: Benchmark, note: Callable[..., None]) -> None:
+    per_task = options.episodes or 20
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        began = time.perf_counter()
+        subprocess.run(
+            [
+                sys.executable, "-m", "compdiffuser", "eval", NAME, "--seeds", "1", "--episodes", str(per_task),
+                "--workers", str(options.workers), "--device", options.device, "--out", str(result),
+            ],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        seconds = time.perf_counter() - began
+        measured = read_json(result)
+    note(
+        f"{measured['episodes']} episodes with replanning", seconds, "s", target=600,
+        planning_seconds=measured["planning_seconds"], success=measured["success"], device=measured["device"],
+    )  # fmt: skip
+
+
+PARTS = {"data": data, "plan": plan, "episodes": episodes}
+
+if __name__ == "__main__":
+    main()

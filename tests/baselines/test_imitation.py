@@ -20,8 +20,7 @@ from compdiffuser.types import UserError
 
 SIZES = Sizes(observation=3, action=2, goal=3)
 SMALL = {
-    # Drawn by episode, three of four seeds happen to find the way through the corridor without ever being shown it.
-    "rvs": RvSConfig(hidden=(64, 64), by_episode=False),
+    "rvs": RvSConfig(hidden=(64, 64)),
     "dt": DTConfig(width=32, blocks=1, batch=32, warmup=50, dropout=0.05),
 }
 
@@ -152,12 +151,12 @@ def test_a_corridor_is_learned_in_seconds(name, tmp_path):
 def test_augmentation_joins_the_halves_of_a_corridor(tmp_path):
     """From the first arm to the third no episode leads."""
     rng = np.random.default_rng(1)
-    apart = rng.uniform(0.2, 1.2, 20), rng.uniform(LENGTH - 1.2, LENGTH - 0.2, 20)
-    assert success(trained("rvs", tmp_path / "plain").policy(), *apart) <= 0.5
+    apart = rng.uniform(0.2, 1.2, 20), rng.uniform(LENGTH - 0.4, LENGTH, 20)
+    assert success(trained("rvs", tmp_path / "plain").policy(), *apart) <= 0.3
     trained("rvs", tmp_path / "joined", "sa")
     joined = load(tmp_path / "joined", "rvs")
     assert joined.record["augment"] == "sa"
-    assert success(joined.policy(), *apart) >= 0.8
+    assert success(joined.policy(), *apart) >= 0.7
 
 
 def test_a_run_with_another_augmentation_is_not_continued(tmp_path):
@@ -175,7 +174,7 @@ def test_settings_and_data_that_cannot_be_are_named(tmp_path):
     with pytest.raises(UserError, match=r"not 1\.0"):
         DTConfig(dropout=1.0)
     config = replace(SMALL["dt"], context=100)
-    with pytest.raises(UserError, match="a context of 100 states is longer than any episode; the longest has 40"):
+    with pytest.raises(UserError, match="a context of 100 states is longer than any episode; the longest has 56"):
         train_baseline("dt", halves(), preset_for("corridor.npz"), tmp_path, config=config, progress=False)
     assert not list(tmp_path.iterdir())
     DecisionTransformer(replace(config, context=30), SIZES, [0]).check(walks().data)

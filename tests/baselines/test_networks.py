@@ -46,6 +46,18 @@ def test_first_weights_depend_on_the_seed_alone():
     assert weights.abs().max() <= (6 / 16) ** 0.5
 
 
+def test_a_network_with_relu_is_pytorchs_own():
+    net = MLP(randomness([3, 4]), (5, 64, 2), relu=True)
+    twin = torch.nn.Sequential(torch.nn.Linear(5, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2))
+    for mine, theirs in zip(net.layers, twin[::2], strict=True):
+        limit = theirs.in_features**-0.5
+        for begun in (mine.weight, mine.bias):
+            assert 0.8 * limit < begun.abs().max() <= limit
+        theirs.weight.data, theirs.bias.data = mine.weight[1, 0].T, mine.bias[1, 0, 0]
+    x = noise(2, 11, 5)
+    torch.testing.assert_close(net(x)[1, 0], twin(x[1]))
+
+
 def test_an_actor_begins_near_zero():
     assert Actor(randomness([0]), 4, (64, 64), 2)(noise(1, 100, 4)).abs().max() < 0.5
 

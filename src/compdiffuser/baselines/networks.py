@@ -20,18 +20,27 @@ def randomness(seeds: Sequence[int]) -> list[torch.Generator]:
 
 
 class Linear(nn.Module):
-    """S × C linear layers."""
+    """S × C linear layers.
+
+    Weights begin uniform within Glorot's limits, and biases at 0. With `biased`, both begin within ±1 / √inputs, as
+    PyTorch's own layers do: with few inputs these weights are far larger, and the biases spread the units' kinks.
+    """
 
     def __init__(
-        self, generators: Sequence[torch.Generator], copies: int, inputs: int, outputs: int, scale: float = 1.0
-    ) -> None:
+        self, generators: Sequence[torch.Generator], copies: int, inputs: int, outputs: int, scale: float = 1.0,
+        biased: bool = False,
+    ) -> None:  # fmt: skip
+        """`scale` is that of the weights' variance."""
         super().__init__()
-        # Glorot's uniform limits; `scale` is that of the variance.
-        limit = math.sqrt(scale * 6 / (inputs + outputs))
-        shape = (copies, inputs, outputs)
-        weights = torch.stack([torch.rand(shape, generator=generator) for generator in generators])
-        self.weight = nn.Parameter((2 * weights - 1) * limit)  # [S, C, in, out]
-        self.bias = nn.Parameter(torch.zeros(len(generators), copies, 1, outputs))
+        limit = math.sqrt(scale * (1 / inputs if biased else 6 / (inputs + outputs)))
+
+        def uniform(rows: int) -> Tensor:
+            shape = (copies, rows, outputs)
+            drawn = torch.stack([torch.rand(shape, generator=generator) for generator in generators])
+            return (2 * drawn - 1) * limit
+
+        self.weight = nn.Parameter(uniform(inputs))  # [S, C, in, out]
+        self.bias = nn.Parameter(uniform(1) if biased else torch.zeros(len(generators), copies, 1, outputs))
 
     def forward(self, x: Tensor, frozen: bool = False) -> Tensor:
         """x [S·C, B, in] → [S·C, B, out]."""
@@ -43,7 +52,8 @@ class Linear(nn.Module):
 class MLP(nn.Module):
     """S × C multilayer perceptrons: linear layers with GELU between them, then layer norm where asked for.
 
-    Layer norm comes without scale and shift: the linear layer behind it can do both.
+    Layer norm comes without scale and shift: the linear layer behind it can do both. With `relu`, ReLU takes GELU's
+    place, and layers begin as PyTorch's own.
     """
 
     def __init__(
@@ -54,14 +64,15 @@ class MLP(nn.Module):
         copies: int = 1,
         layer_norm: bool = False,
         last_scale: float = 1.0,
+        relu: bool = False,
     ) -> None:
         super().__init__()
         scales = [1.0] * (len(sizes) - 2) + [last_scale]
         self.layers = nn.ModuleList(
-            Linear(generators, copies, inputs, outputs, scale)
+            Linear(generators, copies, inputs, outputs, scale, biased=relu)
             for inputs, outputs, scale in zip(sizes[:-1], sizes[1:], scales, strict=True)
         )
-        self.seeds, self.copies, self.layer_norm = len(generators), copies, layer_norm
+        self.seeds, self.copies, self.layer_norm, self.relu = len(generators), copies, layer_norm, relu
 
     def forward(self, *inputs: Tensor, frozen: bool = False) -> Tensor:
         """Inputs [S, B, …], joined in their last dimension, → [S, C, B, out].
@@ -73,7 +84,7 @@ class MLP(nn.Module):
         for number, layer in enumerate(self.layers):
             x = layer(x, frozen)
             if number < len(self.layers) - 1:
-                x = F.gelu(x, approximate="tanh")
+                x = F.relu(x) if self.relu else F.gelu(x, approximate="tanh")
                 if self.layer_norm:
                     x = F.layer_norm(x, x.shape[-1:], eps=1e-6)
         return x.unflatten(0, (self.seeds, self.copies))

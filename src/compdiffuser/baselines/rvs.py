@@ -47,7 +47,8 @@ class RvS(nn.Module):
     def __init__(self, config: RvSConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
         super().__init__()
         self.config, self.seeds = config, len(seeds)
-        self.network = MLP(randomness(seeds), (sizes.observation + sizes.goal, *config.hidden, sizes.action))
+        layers = (sizes.observation + sizes.goal, *config.hidden, sizes.action)
+        self.network = MLP(randomness(seeds), layers, relu=True)
 
     def draw(self, experience: Experience, generator: torch.Generator) -> Imitation:
         c = self.config

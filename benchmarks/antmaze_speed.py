@@ -18,15 +18,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import data_generation
 import numpy as np
 import tyro
+from figures import Figures
 from planning_speed import problems
 
 from compdiffuser import Planner
-from compdiffuser.files import read_json, write_json
+from compdiffuser.files import read_json
 
 NAME = "antmaze-giant-stitch-v0"
 
@@ -48,17 +48,9 @@ class Benchmark:
 
 def main() -> None:
     options = tyro.cli(Benchmark)
-    before = read_json(options.out)["benchmarks"] if options.out.exists() else []
-    figures: dict[str, dict[str, Any]] = {entry["name"]: entry for entry in before}
-
-    def note(name: str, value: float, unit: str, **more: Any) -> None:
-        told = {"name": name, "value": round(value, 4), "unit": unit, "hardware": options.hardware, "group": "antmaze"}
-        figures[name] = {**told, **more}
-        print(figures[name], flush=True)
-        write_json(options.out, {"command": f"python {' '.join(sys.argv)}", "benchmarks": list(figures.values())})
-
+    figures = Figures(options.out, "python benchmarks/antmaze_speed.py", options.hardware, "antmaze")
     for part in options.only:
-        PARTS[part](options, note)
+        PARTS[part](options, figures.note)
 
 
 def data(options: Benchmark, note: Callable[..., None]) -> None:

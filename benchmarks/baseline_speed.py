@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import torch
 import tyro
+from figures import Figures
 
 from compdiffuser.baselines import METHODS, Sizes
 from compdiffuser.baselines.goals import Experience, Trajectories
 from compdiffuser.baselines.learner import GoalLearner
 from compdiffuser.baselines.policy import GoalPolicy
 from compdiffuser.baselines.training import train_config
-from compdiffuser.files import read_json, write_json
 from compdiffuser.planning.checkpoint import choose_device
 from compdiffuser.training.loop import WARM_REPLAYS, Updater
 from compdiffuser.types import Episodes
@@ -61,17 +61,7 @@ def main() -> None:
     device = choose_device(options.device)
     torch.set_num_threads(options.threads)
     experience = Experience(Trajectories.from_episodes(walks(), device=device))
-    before = read_json(options.out)["benchmarks"] if options.out.exists() else []
-    figures: dict[str, dict[str, Any]] = {entry["name"]: entry for entry in before}
-
-    def note(name: str, value: float, unit: str, **more: Any) -> None:
-        told = {"name": name, "value": round(value, 4), "unit": unit, "hardware": options.hardware}
-        figures[name] = {**told, "group": "baselines", **more}
-        print(figures[name], flush=True)
-        write_json(
-            options.out, {"command": "python benchmarks/baseline_speed.py", "benchmarks": list(figures.values())}
-        )
-
+    note = Figures(options.out, "python benchmarks/baseline_speed.py", options.hardware, "baselines").note
     for method in options.methods:
         for seeds in options.seeds:
             speed, memory, preparation = measure(method, seeds, experience, device, options)

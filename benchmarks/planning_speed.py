@@ -15,18 +15,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import tyro
+from figures import Figures
 from torch import Tensor
 
 from compdiffuser import Planner
 from compdiffuser.compose import ORDERS, Chains, Schedule, sample
 from compdiffuser.compose.schedule import SamplerConfig
 from compdiffuser.data.mazes import maze
-from compdiffuser.files import write_json
 from compdiffuser.types import Array
 
 NAME = "pointmaze-giant-stitch-v0"
@@ -50,12 +49,7 @@ class Benchmark:
 def main() -> None:
     options = tyro.cli(Benchmark)
     planner = Planner.from_pretrained(NAME, device=options.device)
-    figures: list[dict[str, Any]] = []
-
-    def note(name: str, value: float, unit: str, **more: Any) -> None:
-        figures.append({"name": name, "value": round(value, 4), "unit": unit, "hardware": options.hardware, **more})
-        print(figures[-1], flush=True)
-
+    note = Figures(options.out, "python benchmarks/planning_speed.py", options.hardware).note
     starts, goals = problems(max(options.problems, options.batch))
     one_by_one(planner, starts, goals, options, note)
     if options.batch:
@@ -64,7 +58,6 @@ def main() -> None:
     sampling(planner, options, note)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     note("peak memory of the process", peak, "MiB")
-    write_json(options.out, {"command": "python benchmarks/planning_speed.py", "benchmarks": figures})
 
 
 def one_by_one(planner: Planner, starts: Array, goals: Array, options: Benchmark, note: Callable[..., None]) -> None:
@@ -133,7 +126,7 @@ def problems(count: int) -> tuple[Array, Array]:
     while len(pairs) < count:
         start, goal = (cells[rng.integers(len(cells))] for _ in range(2))
         if layout.distances(goal)[start] >= 10:
-            pairs.append(tuple(layout.center(cell) + rng.uniform(-1, 1, 2) for cell in (start, goal)))
+            pairs.append((layout.center(start) + rng.uniform(-1, 1, 2), layout.center(goal) + rng.uniform(-1, 1, 2)))
     return np.array([s for s, _ in pairs], np.float32), np.array([g for _, g in pairs], np.float32)
 
 

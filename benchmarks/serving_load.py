@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 import tyro
+from figures import Figures
 
 from compdiffuser.data.mazes import maze
-from compdiffuser.files import write_json
 
 MODEL = "pointmaze-giant-stitch-v0"
 STEPS = 8
@@ -65,14 +65,10 @@ class Load:
 
 def main() -> None:
     options = tyro.cli(Benchmark)
-    figures: list[dict[str, Any]] = []
     busy = [round(value, 2) for value in os.getloadavg()]  # of others, before anything is measured
-
-    def note(name: str, value: float, unit: str, **target: Any) -> None:
-        entry = {"name": name, "value": round(value, 3), "unit": unit, "hardware": options.hardware, **target}
-        figures.append({**entry, "group": "serving"})
-        print(entry, flush=True)
-
+    asked = {"model": MODEL, "clients": options.clients, "seconds": options.seconds, "warm_up": options.warm_up}
+    about = {"load_average": busy, **asked}
+    note = Figures(options.out, "python benchmarks/serving_load.py", options.hardware, "serving", about).note
     with served() as (address, server):
         if shutil.which("chromium"):
             first_second(address, note)
@@ -104,9 +100,6 @@ def main() -> None:
     note("memory of the server, last third of the minute", statistics.mean(settled[-third:]), "MiB")
     for error in dict.fromkeys(one.errors + sparing.errors + many.errors):
         print("error:", error, flush=True)
-    about = {"command": "python benchmarks/serving_load.py", "load_average": busy}
-    asked = {"model": MODEL, "clients": options.clients, "seconds": options.seconds, "warm_up": options.warm_up}
-    write_json(options.out, {**about, **asked, "benchmarks": figures})
 
 
 @contextmanager

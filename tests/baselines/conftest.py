@@ -31,6 +31,7 @@ def benchmark_script(monkeypatch):
 
     def load(name: str):
         path = Path(__file__).parents[2] / "benchmarks" / f"{name}.py"
+        monkeypatch.syspath_prepend(path.parent)  # as for a script that is run
         spec = importlib.util.spec_from_file_location(name, path)
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, name, module)

@@ -7,7 +7,9 @@ from compdiffuser.cli import main
 from compdiffuser.data import generate, storage
 from compdiffuser.data.explore import REDRAW
 from compdiffuser.data.recipes import recipe
+from compdiffuser.data.statistics import statistics
 from compdiffuser.data.walking import uprightness
+from compdiffuser.experts.policy import expert_for
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
@@ -69,23 +71,21 @@ def test_walking_needs_an_expert(tmp_path, monkeypatch, capsys):
     assert told == "compdiffuser: no ant expert is shipped; train one with: compdiffuser data expert ant\n"
 
 
-def test_ant_data_has_the_fields_of_ogbench(tmp_path, monkeypatch):
-    monkeypatch.setattr("compdiffuser.data.walking.Walker.walk", _short_walk)
-    path = generate.make("antmaze-medium-explore-v0", 2, 1, out=tmp_path / "ant.npz", policy=Trembling())
+@pytest.mark.parametrize(("name", "length", "cells"), [(STITCH.name, 201, 3.5), (EXPLORE.name, 501, 0.0)])
+def test_recorded_ants_meet_no_wall_and_no_episode_is_broken(tmp_path, name, length, cells):
+    path = generate.make(name, 6, 1, out=tmp_path / "ant.npz", policy=expert_for(preset(name)))
+    assert storage.manifest_of(path)["recipe"]["policy"].startswith("ant-expert-")
     episodes = storage.load(path)
-    assert len(episodes) == 2
-    assert episodes.qpos is not None
-    assert episodes.qvel is not None
+    assert episodes.lengths.tolist() == [length] * 6
+    fields = {"observations": 29, "actions": 8, "qpos": 15, "qvel": 14}
+    for field, width in fields.items():
+        array = getattr(episodes, field)
+        assert array.shape == (6 * length, width)
+        assert np.isfinite(array).all()
     np.testing.assert_allclose(episodes.observations, np.concatenate([episodes.qpos, episodes.qvel], 1), atol=1e-6)
-    assert storage.manifest_of(path)["recipe"]["policy"] == "trembling"
-
-
-def _short_walk(self, observation, steering, rng):
-    from compdiffuser.data.recording import Recording
-
-    recording = Recording()
-    for step in range(5):
-        action = self.policy(observation, steering(step, self.simulator.data.qpos), rng)
-        recording.add(observation, action, self.simulator.data.qpos, self.simulator.data.qvel)
-        observation = self.simulator.step(action)[0]
-    return recording
+    figures = statistics(episodes, preset(name))
+    assert figures["states_in_walls"] == 0
+    assert figures["largest_step"] < 0.5  # of a metre: nothing jumped
+    assert figures["mean_cells_net"] >= cells
+    assert figures["upright_states"] > 0.8
+    assert np.abs(episodes.actions).max() < 1

@@ -73,7 +73,7 @@ class Updater:
         self.decay = torch.zeros((), device=device)
         self.optimizer = torch.optim.AdamW(
             _decaying(self.parameters, config.weight_decay),
-            lr=self.rate, betas=(0.9, config.beta2), capturable=on_gpu, fused=on_gpu,
+            lr=self.rate, betas=(0.9, config.beta2), capturable=on_gpu, fused=True,
         )  # fmt: skip
         self.generator = torch.Generator(device)
         self.total = torch.zeros((), device=device)
@@ -175,7 +175,7 @@ class Updater:
                 mine.copy_(saved)
         # Before loading, which puts Adam's counts where these flags want them: a run may change from a CPU to a GPU.
         on_gpu, saved = self.device.type == "cuda", state["optimizer"]
-        groups = [group | {"capturable": on_gpu, "fused": on_gpu} for group in saved["param_groups"]]
+        groups = [group | {"capturable": on_gpu, "fused": True} for group in saved["param_groups"]]
         self.optimizer.load_state_dict(saved | {"param_groups": groups})
         # Loading replaces the rate by a copy; the loop writes to its own tensor.
         for group in self.optimizer.param_groups:

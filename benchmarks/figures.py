@@ -1,0 +1,35 @@
+"""Measured figures as `compdiffuser report` reads them: a file's `benchmarks`, each with a name, a value and a unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compdiffuser.files import read_json, write_json
+
+
+@dataclass
+class Figures:
+    """A machine's figures; each is written when it is noted, in the place of an earlier one of its name."""
+
+    out: Path
+    command: str
+    hardware: str
+    group: str | None = None
+    """The table that lists them; without one, the planner's own."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """What else the file tells."""
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        before = read_json(self.out)["benchmarks"] if self.out.exists() else []
+        self.entries = {entry["name"]: entry for entry in before}
+
+    def note(self, name: str, value: float, unit: str, **more: Any) -> None:
+        """`more` may hold a `target`, and a `bound` ("at least") where more is better."""
+        told = {"name": name, "value": round(value, 4), "unit": unit, "hardware": self.hardware}
+        grouped = {"group": self.group} if self.group else {}
+        self.entries[name] = {**told, **grouped, **more}
+        print(self.entries[name], flush=True)
+        write_json(self.out, {"command": self.command, **self.about, "benchmarks": list(self.entries.values())})

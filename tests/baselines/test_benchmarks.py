@@ -110,3 +110,17 @@ def test_a_curve_keeps_its_points(benchmark_script, tmp_path, monkeypatch, capsy
     points = read_json(tmp_path / "curve.json")["curve"]
     assert [(entry["seconds"], entry["success"]) for entry in points] == [(15, 2), (20, 1), (30, 1)]
     assert "after-10 failed: no such planner" in capsys.readouterr().err
+
+
+def test_a_figure_takes_the_place_of_an_earlier_one_of_its_name(benchmark_script, tmp_path):
+    figures, out = benchmark_script("figures"), tmp_path / "speed.json"
+    first = figures.Figures(out, "python a.py", "a machine", "ants", {"load": 0.5})
+    first.note("one plan", 0.123456, "s", target=1)
+    first.note("ten plans", 3.0, "s")
+    figures.Figures(out, "python a.py", "another").note("one plan", 0.5, "s")
+    written = read_json(out)
+    assert written["command"] == "python a.py"
+    assert written["benchmarks"] == [
+        {"name": "one plan", "value": 0.5, "unit": "s", "hardware": "another"},
+        {"name": "ten plans", "value": 3.0, "unit": "s", "hardware": "a machine", "group": "ants"},
+    ]

@@ -36,14 +36,15 @@ def test_a_batched_network_is_its_networks_one_by_one():
         torch.testing.assert_close(out[seed, copy], y)
 
 
-def test_first_weights_depend_on_the_seed_alone():
-    together, alone = (Value(randomness(seeds), 4, (8, 8), copies=2) for seeds in ([5, 6, 7], [6]))
+@pytest.mark.parametrize(("relu", "limit"), [(False, (6 / 16) ** 0.5), (True, 8**-0.5)])
+def test_first_weights_depend_on_the_seed_alone(relu, limit):
+    together, alone = (MLP(randomness(seeds), (4, 8, 8, 1), copies=2, relu=relu) for seeds in ([5, 6, 7], [6]))
     for name, weight in alone.state_dict().items():
         assert torch.equal(together.state_dict()[name][1:2], weight)
-    weights = together.network.layers[1].weight
+    weights = together.layers[1].weight
     assert not torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0, 0], weights[0, 1])
-    assert weights.abs().max() <= (6 / 16) ** 0.5
+    assert weights.abs().max() <= limit
 
 
 def test_a_network_with_relu_is_pytorchs_own():

@@ -64,6 +64,7 @@ def test_a_run_begun_on_one_device_continues_on_the_other(begun, continued, tmp_
     second.restore(torch.load(tmp_path / "state.pt", map_location="cpu", weights_only=True))
     for updater in (first, second):
         group = updater.optimizer.param_groups[0]
+        assert group["fused"]
         assert group["capturable"] == (updater.device == GPU)
     second.update(4, 0.0)
     if continued == GPU:

@@ -80,16 +80,19 @@ def test_a_finished_run_started_again_is_what_it_was(tmp_path):
     assert again.seconds >= first.seconds
 
 
-def test_a_run_begun_on_a_gpu_continues_on_a_cpu(tmp_path):
-    """The optimizer of a GPU run is fused and capturable, which that of a CPU cannot be."""
-    for out in (tmp_path / "plain", tmp_path / "fused"):
+@pytest.mark.parametrize("flags", [{"capturable": True, "fused": True}, {"capturable": False, "fused": False}])
+def test_a_run_begun_with_another_optimizer_continues_with_this_ones(tmp_path, flags):
+    """On a GPU it is capturable, which a CPU's cannot be; once a CPU's was not fused."""
+    for out in (tmp_path / "plain", tmp_path / "other"):
         train(out, steps=10)
-    saved = torch.load(tmp_path / "fused" / "resume.pt", weights_only=True)
+    saved = torch.load(tmp_path / "other" / "resume.pt", weights_only=True)
     for group in saved["optimizer"]["param_groups"]:
-        group.update(capturable=True, fused=True)
-    torch.save(saved, tmp_path / "fused" / "resume.pt")
-    (_, plain), (_, fused) = (train(tmp_path / name, steps=20) for name in ("plain", "fused"))
-    assert same(plain, fused)
+        group.update(flags)
+    torch.save(saved, tmp_path / "other" / "resume.pt")
+    (_, plain), (_, other) = (train(tmp_path / name, steps=20) for name in ("plain", "other"))
+    assert same(plain, other)
+    resumed = torch.load(tmp_path / "other" / "resume.pt", weights_only=True)
+    assert all(group["fused"] and not group["capturable"] for group in resumed["optimizer"]["param_groups"])
 
 
 def test_a_line_cut_off_by_the_kill_is_dropped(tmp_path):

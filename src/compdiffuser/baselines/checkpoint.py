@@ -25,7 +25,7 @@ from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
-FORMAT = 1
+FORMAT = 2  # since 2, RvS has ReLU; what a 1 holds would load, and act as another network
 
 
 @dataclass(frozen=True, eq=False)

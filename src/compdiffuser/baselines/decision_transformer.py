@@ -28,7 +28,7 @@ from compdiffuser.types import UserError
 
 @dataclass(frozen=True)
 class DTConfig:
-    """Settings of DT; the defaults are those of Ghugare et al."""
+    """Settings of DT; the defaults are those of Ghugare et al., but for the schedule."""
 
     learning_rate: float = 1e-3
     """AdamW's rate after the warm-up."""

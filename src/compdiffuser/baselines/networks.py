@@ -22,17 +22,17 @@ def randomness(seeds: Sequence[int]) -> list[torch.Generator]:
 class Linear(nn.Module):
     """S × C linear layers.
 
-    Weights begin uniform within Glorot's limits, and biases at 0. With `biased`, both begin within ±1 / √inputs, as
+    Weights begin uniform within Glorot's limits, and biases at 0. With `as_torch`, both begin within ±1 / √inputs, as
     PyTorch's own layers do: with few inputs these weights are far larger, and the biases spread the units' kinks.
     """
 
     def __init__(
         self, generators: Sequence[torch.Generator], copies: int, inputs: int, outputs: int, scale: float = 1.0,
-        biased: bool = False,
+        as_torch: bool = False,
     ) -> None:  # fmt: skip
-        """`scale` is that of the weights' variance."""
+        """`scale` is that of the variance of Glorot's weights."""
         super().__init__()
-        limit = math.sqrt(scale * (1 / inputs if biased else 6 / (inputs + outputs)))
+        limit = math.sqrt(1 / inputs if as_torch else scale * 6 / (inputs + outputs))
 
         def uniform(rows: int) -> Tensor:
             shape = (copies, rows, outputs)
@@ -40,7 +40,7 @@ class Linear(nn.Module):
             return (2 * drawn - 1) * limit
 
         self.weight = nn.Parameter(uniform(inputs))  # [S, C, in, out]
-        self.bias = nn.Parameter(uniform(1) if biased else torch.zeros(len(generators), copies, 1, outputs))
+        self.bias = nn.Parameter(uniform(1) if as_torch else torch.zeros(len(generators), copies, 1, outputs))
 
     def forward(self, x: Tensor, frozen: bool = False) -> Tensor:
         """x [S·C, B, in] → [S·C, B, out]."""
@@ -69,7 +69,7 @@ class MLP(nn.Module):
         super().__init__()
         scales = [1.0] * (len(sizes) - 2) + [last_scale]
         self.layers = nn.ModuleList(
-            Linear(generators, copies, inputs, outputs, scale, biased=relu)
+            Linear(generators, copies, inputs, outputs, scale, as_torch=relu)
             for inputs, outputs, scale in zip(sizes[:-1], sizes[1:], scales, strict=True)
         )
         self.seeds, self.copies, self.layer_norm, self.relu = len(generators), copies, layer_norm, relu

@@ -32,9 +32,10 @@ SETTINGS = "settings.json"
 
 
 def train_config(config: Any, steps: int, **changes: Any) -> TrainConfig:
-    """The loop's settings for a method: Adam at a constant rate, nothing clipped or averaged, TF32 on a GPU.
+    """The loop's settings for a method: Adam, nothing clipped or averaged, TF32 on a GPU.
 
-    A method's config may also have `schedule`, `warmup` and `weight_decay`. `steps` are rounded up to whole replays.
+    The rate is constant, unless a method's config has a `schedule`; it may also have `warmup` and `weight_decay`.
+    `steps` are rounded up to whole replays.
     """
     steps, replay = whole_replays(steps)
     settings = {

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from compdiffuser.types import UserError
 
+SCHEDULES = ("cosine", "constant")
+
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -48,8 +50,8 @@ class TrainConfig:
         for name in ("steps", "batch", "checkpoint_every", "log_every", "updates_per_replay"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.schedule not in ("cosine", "constant"):
-            raise UserError(f"unknown schedule '{self.schedule}'; choose cosine or constant")
+        if self.schedule not in SCHEDULES:
+            raise UserError(f"unknown schedule '{self.schedule}'; choose {' or '.join(SCHEDULES)}")
         if self.time_limit is not None and self.time_limit <= 0:
             raise UserError(f"the time limit must be positive, not {self.time_limit}")
 

@@ -61,7 +61,7 @@ def main() -> None:
     device = choose_device(options.device)
     torch.set_num_threads(options.threads)
     experience = Experience(Trajectories.from_episodes(walks(), device=device))
-    note = Figures(options.out, "python benchmarks/baseline_speed.py", options.hardware, "baselines").note
+    note = Figures(options.out, "python benchmarks/baseline_speed.py", options.hardware, "baselines", add=True).note
     for method in options.methods:
         for seeds in options.seeds:
             speed, memory, preparation = measure(method, seeds, experience, device, options)

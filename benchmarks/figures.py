@@ -18,12 +18,14 @@ class Figures:
     hardware: str
     group: str | None = None
     """The table that lists them; without one, the planner's own."""
+    add: bool = False
+    """Whether what an earlier call measured stays in the file."""
     about: dict[str, Any] = field(default_factory=dict)
     """What else the file tells."""
-    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    entries: dict[str, dict[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
-        before = read_json(self.out)["benchmarks"] if self.out.exists() else []
+        before = read_json(self.out)["benchmarks"] if self.add and self.out.exists() else []
         self.entries = {entry["name"]: entry for entry in before}
 
     def note(self, name: str, value: float, unit: str, **more: Any) -> None:

@@ -68,7 +68,7 @@ def main() -> None:
     busy = [round(value, 2) for value in os.getloadavg()]  # of others, before anything is measured
     asked = {"model": MODEL, "clients": options.clients, "seconds": options.seconds, "warm_up": options.warm_up}
     about = {"load_average": busy, **asked}
-    note = Figures(options.out, "python benchmarks/serving_load.py", options.hardware, "serving", about).note
+    note = Figures(options.out, "python benchmarks/serving_load.py", options.hardware, "serving", about=about).note
     with served() as (address, server):
         if shutil.which("chromium"):
             first_second(address, note)

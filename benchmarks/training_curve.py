@@ -67,7 +67,7 @@ def main() -> None:
                 failed = True
                 continue
             points.sort(key=lambda entry: float(entry["seconds"]))
-            write_json(options.out, {"curve": points, **provenance()})
+            write_json(options.out, {"curve": points, **provenance("python benchmarks/training_curve.py")})
     sys.exit(1 if failed else 0)
 
 

@@ -114,13 +114,13 @@ def test_a_curve_keeps_its_points(benchmark_script, tmp_path, monkeypatch, capsy
 
 def test_a_figure_takes_the_place_of_an_earlier_one_of_its_name(benchmark_script, tmp_path):
     figures, out = benchmark_script("figures"), tmp_path / "speed.json"
-    first = figures.Figures(out, "python a.py", "a machine", "ants", {"load": 0.5})
+    first = figures.Figures(out, "python a.py", "a machine", "ants", about={"load": 0.5})
     first.note("one plan", 0.123456, "s", target=1)
     first.note("ten plans", 3.0, "s")
-    figures.Figures(out, "python a.py", "another").note("one plan", 0.5, "s")
-    written = read_json(out)
-    assert written["command"] == "python a.py"
-    assert written["benchmarks"] == [
-        {"name": "one plan", "value": 0.5, "unit": "s", "hardware": "another"},
-        {"name": "ten plans", "value": 3.0, "unit": "s", "hardware": "a machine", "group": "ants"},
-    ]
+    one = {"name": "one plan", "value": 0.1235, "unit": "s", "hardware": "a machine", "group": "ants", "target": 1}
+    ten = {"name": "ten plans", "value": 3.0, "unit": "s", "hardware": "a machine", "group": "ants"}
+    assert read_json(out) == {"command": "python a.py", "load": 0.5, "benchmarks": [one, ten]}
+    figures.Figures(out, "python a.py", "a machine", "ants", add=True).note("one plan", 0.5, "s", target=1)
+    assert read_json(out)["benchmarks"] == [one | {"value": 0.5}, ten]
+    figures.Figures(out, "python a.py", "a machine", "ants").note("one plan", 0.5, "s", target=1)
+    assert read_json(out)["benchmarks"] == [one | {"value": 0.5}]

@@ -59,10 +59,10 @@ def _over_seeds(runs: Sequence[Sequence[EpisodeResult]], limit: int) -> dict[str
     }
 
 
-def provenance() -> dict[str, Any]:
+def provenance(program: str = "compdiffuser") -> dict[str, Any]:
     """The command line, the machine and the versions that made a result."""
     return {
-        "command": " ".join(["compdiffuser", *sys.argv[1:]]),
+        "command": " ".join([program, *sys.argv[1:]]),
         "python": platform.python_version(),
         "versions": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
         "cpus": os.cpu_count(),

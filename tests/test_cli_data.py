@@ -50,6 +50,15 @@ def test_make_then_info_then_list(capsys):
     assert not rows["pointmaze-giant-stitch-v0"]["made"]
 
 
+def test_what_takes_the_place_of_another_dataset_says_so(capsys):
+    name = ["data", "make", "robotics-pointmaze-umaze-v0", "--workers", "1", "--episodes"]
+    assert main([*name, "2"]) == 0
+    assert main([*name, "2"]) == 0
+    assert "take the place" not in capsys.readouterr().err
+    assert main([*name, "3"]) == 0
+    assert "3 episodes of seed 0 take the place of 2 of seed 0 in" in capsys.readouterr().err
+
+
 def test_output_for_people(made, capsys):
     path = made["pointmaze-medium-stitch-v0"]
     assert main(["data", "info", str(path)]) == 0

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from minari.data_collector import EpisodeBuffer
 
+from compdiffuser.cli import main
 from compdiffuser.data.minari_io import from_minari, to_minari
 from compdiffuser.data.storage import load
+from compdiffuser.files import read_json
 from compdiffuser.types import UserError
 
 
@@ -22,6 +24,15 @@ def test_round_trip_is_exact(small):
         expected, found = getattr(episodes, name), getattr(again, name)
         np.testing.assert_array_equal(found, expected)
         assert found.dtype == expected.dtype
+
+
+def test_a_planner_is_trained_from_minari(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    to_minari(load(small)[:5], "maze/small-v0")
+    assert main(["train", "minari:maze/small-v0", "--steps", "2", "--batch", "4", "--width", "32", "--depth", "1"]) == 0
+    record = read_json(tmp_path / "runs" / "maze-small-v0-compdiffuser" / "config.json")["record"]
+    assert record["data"] == {"name": "minari:maze/small-v0", "source": "minari"}
+    assert main(["data", "info", "minari:maze/small-v0"]) == 0
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

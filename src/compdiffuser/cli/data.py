@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -50,6 +51,7 @@ class Make:
             path = official.fetch(self.name, self.out)
         else:
             policy = expert_for(preset(self.name), self.expert)
+            self._tell_of_another()
             path = generate.make(self.name, self.episodes, self.workers, self.seed, self.engine, self.out, policy)
         manifest = storage.manifest_of(path) or {}
         if self.json:
@@ -58,6 +60,18 @@ class Make:
             size = f"{manifest['episodes']:,} episodes, {manifest['states']:,} states"
             print(f"{path}: {size}, sha256 {manifest['sha256'][:12]}…")
         return 0
+
+    def _tell_of_another(self) -> None:
+        """Say so where a dataset of another size or seed is about to be replaced."""
+        from compdiffuser.data import storage
+        from compdiffuser.presets import preset
+
+        path = self.out or storage.file_of(self.name)
+        found = (storage.manifest_of(path) if path.exists() else None) or {}
+        was, now = (found.get("episodes"), found.get("seed")), (self.episodes or preset(self.name).episodes, self.seed)
+        if None not in was and was != now:
+            told = f"{now[0]:,} episodes of seed {now[1]} take the place of {was[0]:,} of seed {was[1]}"
+            print(f"{told} in {path}; --out keeps both", file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -76,11 +90,11 @@ class Info:
         from compdiffuser.data.statistics import statistics
 
         episodes = storage.load(self.dataset, self.split)
-        path, manifest = _origin(self.dataset, self.split)
+        path, manifest = storage.origin_of(self.dataset, self.split)
         record = _preset_of(self.dataset, self.split)
         description = {
             "dataset": self.dataset,
-            "path": path,
+            "path": str(path) if path else None,
             **episodes.describe(),
             "statistics": statistics(episodes, record) if record else None,
             "manifest": manifest,
@@ -161,22 +175,13 @@ class List:
         return 0
 
 
-def _origin(dataset: str, split: str) -> tuple[str | None, dict[str, Any] | None]:
-    """File and manifest of a dataset that is a file."""
-    from compdiffuser.data import storage
-
-    if dataset.startswith("minari:"):
-        return None, None
-    path = storage.locate(dataset, split)
-    return str(path), storage.manifest_of(path)
-
-
 def _preset_of(dataset: str, split: str = "train") -> Preset | None:
     """The record of a dataset: by its own name, by its manifest's, or by its file's."""
+    from compdiffuser.data import storage
     from compdiffuser.presets import PRESETS
 
-    path, manifest = _origin(dataset, split)
-    names = (dataset, (manifest or {}).get("name"), Path(path).stem.removesuffix("-val") if path else None)
+    path, manifest = storage.origin_of(dataset, split)
+    names = (dataset, (manifest or {}).get("name"), path.stem.removesuffix("-val") if path else None)
     return next((PRESETS[name] for name in names if name in PRESETS), None)
 
 

@@ -27,7 +27,7 @@ class Train:
     """
 
     dataset: tyro.conf.Positional[str]
-    """Name of a dataset (see `compdiffuser data list`), or a file of your own."""
+    """Name of a dataset (see `compdiffuser data list`), a file of your own, or minari:ID."""
     method: Annotated[str, tyro.conf.arg(metavar=METHODS)] = "compdiffuser"
     """compdiffuser: chunks to compose; dd: one monolithic model of whole plans (Decision Diffuser); else a baseline."""
     augment: Literal["none", "sa", "ga"] = "none"
@@ -116,7 +116,7 @@ class Train:
         out = self._out(record.name)
         checkpoint = train_planner(
             storage.load(self.dataset), record, out, model=model, config=config, device=choose_device(self.device),
-            method=self.method, manifest=storage.manifest_of(storage.locate(self.dataset)),
+            method=self.method, manifest=storage.origin_of(self.dataset)[1],
             compiled=None if self.compile else False,
         )  # fmt: skip
         hint = f"plan with: compdiffuser plan {out} --start … --goal …"
@@ -147,7 +147,7 @@ class Train:
             self.method, storage.load(self.dataset), record, out, config=config, training=training,
             seeds=self.seeds_at_once, device=choose_device(self.device),
             augment=None if self.augment == "none" else Augmentation(self.augment, self.clusters),
-            manifest=storage.manifest_of(storage.locate(self.dataset)), compiled=None if self.compile else False,
+            manifest=storage.origin_of(self.dataset)[1], compiled=None if self.compile else False,
         )  # fmt: skip
         hint = f"evaluate with: compdiffuser eval {out} --method {self.method}"
         return tell(checkpoint.record["outcome"], out, hint, self.json)

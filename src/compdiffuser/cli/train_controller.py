@@ -19,7 +19,7 @@ class TrainController:
     """
 
     dataset: tyro.conf.Positional[str]
-    """Name of a dataset (see `compdiffuser data list`), or a file of your own."""
+    """Name of a dataset (see `compdiffuser data list`), a file of your own, or minari:ID."""
     horizon: int | None = None
     """Steps ahead, as in the paper (12 for ants); by default 4 to 28 at once, chosen by distance when it drives."""
     steps: int = 50_000
@@ -61,7 +61,7 @@ class TrainController:
         out = self.out or Path("runs") / f"{record.name}-controller"
         controller = train_controller(
             episodes, record, out, model=model, config=config, device=choose_device(self.device),
-            manifest=storage.manifest_of(storage.locate(self.dataset)),
+            manifest=storage.origin_of(self.dataset)[1],
         )  # fmt: skip
         results = {"pace": controller.pace, **controller.record["outcome"]}
         return tell(results, out, f"its pace is {controller.pace:.3f} m a step", self.json)

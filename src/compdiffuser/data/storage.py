@@ -22,6 +22,8 @@ from compdiffuser.types import Array, Episodes, UserError
 
 REQUIRED = ("observations", "actions", "terminals")
 OPTIONAL = ("qpos", "qvel")
+MINARI = "minari:"
+"""What the name of a Minari dataset begins with here."""
 SUFFIXES = (".npz", ".hdf5", ".h5")
 
 
@@ -76,13 +78,21 @@ def load(name_or_path: str | os.PathLike[str], split: str = "train") -> Episodes
 
     Checked as it is read: fields, lengths, finite values, and the checksum where a manifest lies beside the file.
     """
-    if os.fspath(name_or_path).startswith("minari:"):
+    if os.fspath(name_or_path).startswith(MINARI):
         from compdiffuser.data.minari_io import from_minari
 
-        return from_minari(os.fspath(name_or_path).removeprefix("minari:"))
+        return from_minari(os.fspath(name_or_path).removeprefix(MINARI))
     path = locate(name_or_path, split)
     _verify(path)
     return _episodes(path, _read(path))
+
+
+def origin_of(name_or_path: str, split: str = "train") -> tuple[Path | None, dict[str, Any] | None]:
+    """The file of a dataset, and its manifest; one of Minari's has no file here."""
+    if name_or_path.startswith(MINARI):
+        return None, {"name": name_or_path, "source": "minari"}
+    path = locate(name_or_path, split)
+    return path, manifest_of(path)
 
 
 def save(episodes: Episodes, path: Path, manifest: dict[str, Any]) -> dict[str, Any]:

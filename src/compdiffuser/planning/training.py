@@ -15,6 +15,7 @@ from torch import Tensor
 
 import compdiffuser
 from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.data.storage import MINARI
 from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.objective import ObjectiveConfig
@@ -110,11 +111,12 @@ def train_planner(
 
 
 def preset_for(name_or_path: str) -> Preset:
-    """The preset of a known dataset; for a file of one's own, chunks of 64 states of its first two dimensions."""
-    path = Path(name_or_path)
-    if name_or_path in PRESETS or not path.suffix:
+    """The preset of a known dataset; for data of one's own, chunks of 64 states of its first two dimensions."""
+    path, minari = Path(name_or_path), name_or_path.startswith(MINARI)
+    if name_or_path in PRESETS or not (path.suffix or minari):
         return preset_named(name_or_path)
+    name = name_or_path.removeprefix(MINARI).replace("/", "-") if minari else path.stem
     return Preset(
-        name=path.stem, environment="", maze="", recipe="", episodes=0, episode_steps=0,
+        name=name, environment="", maze="", recipe="", episodes=0, episode_steps=0,
         horizon=64, overlap=24, max_chunks=16, front_padding=32, back_padding=32,
     )  # fmt: skip

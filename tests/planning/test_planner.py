@@ -206,6 +206,19 @@ def test_watch_tells_whose_rows_are_whose(tiny):
     assert seen[-1] == [[(4, 2), (5, 2)], []], "the second problem had its one candidate in the first wave"
 
 
+def test_a_plan_names_the_candidate_that_it_is(planner):
+    shapes = {}
+
+    def watch(seen):
+        shapes.update({candidate: seen.estimates[rows].clone() for candidate, rows in seen.of(0)})
+
+    plan = planner.plan([0, 0], [3, 3], n_chunks=2, n_candidates=6, watch=watch)
+    last = {number: planner.normalizer.denormalize(chunks).numpy() for number, chunks in shapes.items()}
+    gaps = {number: np.abs(chunks - plan.chunks).mean() for number, chunks in last.items()}
+    assert min(gaps, key=gaps.get) == plan.candidate
+    assert gaps[plan.candidate] < 1e-3
+
+
 def test_a_watcher_that_raises_ends_the_planning(planner):
     expected = planner.plan([0, 0], [3, 3], n_candidates=2)
 

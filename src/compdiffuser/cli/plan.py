@@ -15,6 +15,9 @@ from rich.progress import Progress
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from compdiffuser.planning.planner import Planner
     from compdiffuser.planning.watching import Round
 
 
@@ -136,28 +139,21 @@ class Frames:
 
     def __init__(self, most: int = 40) -> None:
         self.most = most
-        self.waves: list[list[Any]] = []
+        self.seen: dict[int, list[Tensor]] = {}
+        """What the chunks [K, H, D] of each candidate were taken for, round by round."""
 
     def __call__(self, seen: Round) -> None:
-        if seen.index == 0:
-            self.waves.append([])
         if seen.index % max(seen.count // self.most, 1) == 0 or seen.index == seen.count - 1:
-            self.waves[-1].append(seen.estimates.clone())
+            for candidate, rows in seen.of(0):
+                self.seen.setdefault(candidate, []).append(seen.estimates[rows].clone())
 
-    def animate(self, planner: Any, plan: Any, path: Path) -> None:
-        """Show the chosen candidate's chunks: its rows are those whose last estimate equals the plan's chunks."""
-        import numpy as np
+    def animate(self, planner: Planner, plan: Any, path: Path) -> None:
+        """Show how the chosen candidate took shape."""
+        import torch
 
         from compdiffuser.data.mazes import maze
         from compdiffuser.plotting.plans import animate_denoising
 
-        k = plan.n_chunks
-        for wave in self.waves:
-            last = planner.normalizer.denormalize(wave[-1]).cpu().numpy()
-            gaps = [np.abs(last[m : m + k] - plan.chunks).mean() for m in range(len(last) - k + 1)]
-            row = int(np.argmin(gaps))
-            if gaps[row] < 0.05 * np.ptp(plan.chunks):
-                frames = np.stack([planner.normalizer.denormalize(f[row : row + k]).cpu().numpy() for f in wave])
-                layout = maze(plan.maze) if plan.maze else None
-                animate_denoising(frames, path, maze=layout, start=plan.start, goal=plan.goal)
-                return
+        frames = planner.normalizer.denormalize(torch.stack(self.seen[plan.candidate])).cpu().numpy()
+        layout = maze(plan.maze) if plan.maze else None
+        animate_denoising(frames, path, maze=layout, start=plan.start, goal=plan.goal)

@@ -183,6 +183,7 @@ class Planner:
             overlap=self.model.overlap,
             score=best.score,
             overlap_distance=best.overlap,
+            candidate=best.number,
             scores=np.array([candidate.score for candidate in search.candidates]),
             confidence=self.calibration.confidence(best.score, len(best.chunks)),
             ok=best.certified,

@@ -217,6 +217,7 @@ def test_a_plan_names_the_candidate_that_it_is(planner):
     gaps = {number: np.abs(chunks - plan.chunks).mean() for number, chunks in last.items()}
     assert min(gaps, key=gaps.get) == plan.candidate
     assert gaps[plan.candidate] < 1e-3
+    assert plan.scores[plan.candidate] == plan.score
 
 
 def test_a_watcher_that_raises_ends_the_planning(planner):

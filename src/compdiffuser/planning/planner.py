@@ -174,7 +174,8 @@ class Planner:
     def result(self, search: Search, seconds: float = 0.0, keep_candidates: bool = False) -> Plan:
         """The best plan of a search so far; `keep_candidates` adds the others with as many chunks."""
         best = search.best
-        same = [c for c in search.candidates if len(c.chunks) == len(best.chunks)]
+        candidates = sorted(search.candidates, key=lambda candidate: candidate.number)
+        same = [candidate for candidate in candidates if len(candidate.chunks) == len(best.chunks)]
         return Plan(
             states=self.states(best),
             chunks=self.normalizer.denormalize(best.chunks).cpu().numpy(),
@@ -184,7 +185,7 @@ class Planner:
             score=best.score,
             overlap_distance=best.overlap,
             candidate=best.number,
-            scores=np.array([candidate.score for candidate in search.candidates]),
+            scores=np.array([candidate.score for candidate in candidates]),
             confidence=self.calibration.confidence(best.score, len(best.chunks)),
             ok=best.certified,
             seconds=seconds,

@@ -191,13 +191,18 @@ def run(cell: Cell, training: Future[dict[str, float]] | None, options: Benchmar
         return False
     result = read_json(result_of(cell, options))
     result |= {"training": training_of(folder)} if cell.trains else {}
-    write_json(options.results / f"{cell.name}.json", {**result, "command": told(cell), "wall_seconds": seconds})
+    write_json(
+        options.results / f"{cell.name}.json", {**result, "command": told(cell, options), "wall_seconds": seconds}
+    )
     print(f"{cell.name}: {result['success']:.0f} ± {result['std']:.0f} %, {seconds}", flush=True)
     return True
 
 
-def told(cell: Cell) -> str:
-    return f"python benchmarks/ghugare.py --only {cell.name}"
+def told(cell: Cell, options: Benchmark) -> str:
+    """The command that makes this cell alone."""
+    names = ("updates", "batch", "episodes", "device")
+    changed = {name: value for name in names if (value := getattr(options, name)) != getattr(Benchmark, name)}
+    return " ".join([f"python benchmarks/ghugare.py --only {cell.name}", *(f"--{n} {v}" for n, v in changed.items())])
 
 
 def compdiffuser(arguments: list[str]) -> str:

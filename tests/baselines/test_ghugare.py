@@ -90,6 +90,14 @@ def test_what_goes_wrong_in_a_cell_is_told_and_nothing_is_written(script, tmp_pa
     assert not (tmp_path / "results").exists()
 
 
+def test_a_result_tells_the_command_that_makes_it(script):
+    cell = script.choose(("umaze-v0-dt-ga",))[0]
+    asked = "python benchmarks/ghugare.py --only robotics-pointmaze-umaze-v0-dt-ga"
+    assert script.told(cell, script.Benchmark()) == asked
+    changed = script.Benchmark(updates=8000, device="cpu", jobs=1)
+    assert script.told(cell, changed) == f"{asked} --updates 8000 --device cpu"
+
+
 def test_training_is_compiled_and_small_networks_act_on_the_processor(script):
     for cell in script.CELLS:
         *training, evaluation = script.commands(cell, script.Benchmark(device="cuda"))

@@ -200,7 +200,7 @@ def run(cell: Cell, training: Future[dict[str, float]] | None, options: Benchmar
 
 def told(cell: Cell, options: Benchmark) -> str:
     """The command that makes this cell alone."""
-    names = ("updates", "batch", "episodes", "device")
+    names = ("updates", "batch", "seeds", "episodes", "device")
     changed = {name: value for name in names if (value := getattr(options, name)) != getattr(Benchmark, name)}
     return " ".join([f"python benchmarks/ghugare.py --only {cell.name}", *(f"--{n} {v}" for n, v in changed.items())])
 

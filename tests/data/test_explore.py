@@ -71,7 +71,7 @@ def test_walking_needs_an_expert(tmp_path, monkeypatch, capsys):
     assert told == "compdiffuser: no ant expert is shipped; train one with: compdiffuser data expert ant\n"
 
 
-@pytest.mark.parametrize(("name", "length", "cells"), [(STITCH.name, 201, 3.5), (EXPLORE.name, 501, 0.0)])
+@pytest.mark.parametrize(("name", "length", "cells"), [(STITCH.name, 201, 3.5), (EXPLORE.name, 501, 0.3)])
 def test_recorded_ants_meet_no_wall_and_no_episode_is_broken(tmp_path, name, length, cells):
     path = generate.make(name, 6, 1, out=tmp_path / "ant.npz", policy=expert_for(preset(name)))
     assert storage.manifest_of(path)["recipe"]["policy"].startswith("ant-expert-")

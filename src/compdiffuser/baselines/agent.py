@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from compdiffuser.baselines.goals import Experience
-from compdiffuser.training.config import SCHEDULES
+from compdiffuser.training.config import check_schedule
 from compdiffuser.types import UserError
 
 
@@ -57,8 +57,7 @@ def check_settings(config: Any) -> None:
     hidden = getattr(config, "hidden", (1,))
     if not 0 < config.discount < 1:
         raise UserError(f"a discount lies between 0 and 1, not at {config.discount}")
-    if getattr(config, "schedule", "constant") not in SCHEDULES:
-        raise UserError(f"unknown schedule '{config.schedule}'; choose {' or '.join(SCHEDULES)}")
+    check_schedule(getattr(config, "schedule", "constant"))
     if not _whole(config.batch):
         raise UserError(f"a batch is a whole number of at least 1, not {config.batch}")
     if not hidden or not all(map(_whole, hidden)):

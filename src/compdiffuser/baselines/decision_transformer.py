@@ -33,7 +33,7 @@ class DTConfig:
     learning_rate: float = 1e-3
     """AdamW's rate after the warm-up."""
     schedule: str = "cosine"
-    """cosine: the rate falls to 0 over the run, which steadies it; constant, as Ghugare et al. have it."""
+    """cosine: the rate falls to 0 over the run; constant, as Ghugare et al. have it."""
     batch: int = 256
     """Contexts per update and seed."""
     context: int = 5

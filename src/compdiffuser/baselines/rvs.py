@@ -24,7 +24,7 @@ class RvSConfig:
     learning_rate: float = 1e-3
     """Adam's rate at the beginning."""
     schedule: str = "cosine"
-    """cosine: the rate falls to 0 over the run, which steadies it; constant, as Ghugare et al. have it."""
+    """cosine: the rate falls to 0 over the run; constant, as Ghugare et al. have it."""
     batch: int = 256
     """Transitions per update and seed."""
     hidden: tuple[int, ...] = (1024, 1024)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from compdiffuser.types import UserError
 
-SCHEDULES = ("cosine", "constant")
+Schedule = Literal["cosine", "constant"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class TrainConfig:
     """Rows per update (per process)."""
     learning_rate: float = 5e-4
     """Peak rate, reached after the warm-up."""
-    schedule: Literal["cosine", "constant"] = "cosine"
+    schedule: Schedule = "cosine"
     """After the warm-up: a cosine down to zero, or the peak rate to the end."""
     warmup: int = 500
     """Updates of linear warm-up."""
@@ -50,8 +50,7 @@ class TrainConfig:
         for name in ("steps", "batch", "checkpoint_every", "log_every", "updates_per_replay"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.schedule not in SCHEDULES:
-            raise UserError(f"unknown schedule '{self.schedule}'; choose {' or '.join(SCHEDULES)}")
+        check_schedule(self.schedule)
         if self.time_limit is not None and self.time_limit <= 0:
             raise UserError(f"the time limit must be positive, not {self.time_limit}")
 
@@ -71,3 +70,9 @@ class TrainConfig:
     def decay(self, step: int) -> float:
         """Decay of the averaged weights, smaller at first so that they leave the initial ones behind."""
         return min(self.ema, (1 + step) / (10 + step)) if self.ema is not None else 0.0
+
+
+def check_schedule(name: str) -> None:
+    """A sentence for a schedule that there is not."""
+    if name not in get_args(Schedule):
+        raise UserError(f"unknown schedule '{name}'; choose {' or '.join(get_args(Schedule))}")

@@ -1,6 +1,6 @@
-"""Every figure of the baselines' table: each method on each PointMaze dataset, several seeds at once, on one GPU.
+"""Every figure of the baselines' table: each method on each dataset, several seeds at once, on one GPU.
 
-    python benchmarks/train_baselines.py                                                  # all 18 cells
+    python benchmarks/train_baselines.py                                                  # all 24 cells
     python benchmarks/train_baselines.py --datasets pointmaze-medium-stitch-v0            # six of them
     python benchmarks/train_baselines.py --methods qrl --datasets pointmaze-giant-stitch-v0 --updates 1000000
     python benchmarks/train_baselines.py --updates 200 --episodes 1 --curve-episodes 1 --results out      # a trial
@@ -8,7 +8,8 @@
 A cell is one process: it trains, evaluates the agents kept on the way (the success curve), and runs `compdiffuser eval`
 on the last ones. Results go to results/DATASET-METHOD.json, times and curves to results/training_baselines.json, each
 as soon as its cell is done; `compdiffuser report` makes the tables. Cells that are cut off continue when they are
-started again, with the curve's points that were measured.
+started again, with the curve's points that were measured. `--no-evaluate` only trains: the same command without it goes
+on from there, on another machine as well, to which the folder of runs was copied.
 """
 
 from __future__ import annotations
@@ -37,9 +38,11 @@ from compdiffuser.evaluation.rollout import evaluate
 from compdiffuser.files import read_json, write_json
 from compdiffuser.planning.checkpoint import choose_device
 from compdiffuser.presets import preset
+from compdiffuser.training.config import TrainConfig
 
 METHODS = ("gcbc", "gcivl", "gciql", "crl", "hiql", "qrl")  # the cheapest come first
-DATASETS = tuple(f"pointmaze-{size}-stitch-v0" for size in ("medium", "large", "giant"))
+DATASETS = (*(f"pointmaze-{size}-stitch-v0" for size in ("medium", "large", "giant")), "antmaze-medium-stitch-v0")
+ACTS_ON = torch.device("cpu")  # small networks; on the GPU every step would wait for another cell's updates
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class Benchmark:
     runs: Path = Path("runs/baselines")
     results: Path = Path("results")
     keep_snapshots: bool = False
+    evaluate: bool = True
+    """Evaluate what is trained; else leave that to another call."""
     inside: bool = False
     """For the script's own use: this process is a cell."""
 
@@ -97,6 +102,7 @@ def run_all(options: Benchmark) -> bool:
             if code := ended.result():
                 print(f"{dataset}/{method} failed with exit code {code}", flush=True)
                 failed += 1
+            if code or not options.evaluate:
                 continue
             figures = read_json(path)["baselines"] if path.exists() else {}
             figures[f"{dataset}/{method}"] = read_json(folder(method, dataset, options) / "cell.json")
@@ -143,7 +149,7 @@ def snapshots(options: Benchmark) -> range:
 
 def run_cell(method: str, dataset: str, options: Benchmark) -> None:
     torch.set_num_threads(1)
-    out, device = folder(method, dataset, options), choose_device(options.device)
+    out = folder(method, dataset, options)
     if done(out, options):
         print(f"{dataset}/{method}: done before", flush=True)
         return
@@ -154,20 +160,36 @@ def run_cell(method: str, dataset: str, options: Benchmark) -> None:
         config, options.updates, time_limit=options.seconds, precision=options.precision,
         checkpoint_every=points.step, log_every=max(points.step // 20, 1),
     )  # fmt: skip
-    trained = train_baseline(
-        method, storage.load(dataset), preset(dataset), out, config=config, training=training, seeds=options.seeds,
-        device=device, manifest=storage.manifest_of(storage.file_of(dataset)), progress=False, snapshots=points,
-        compiled=device.type == "cuda" and (options.jobs == 1 if options.compile is None else options.compile),
-    )  # fmt: skip
-    outcome = trained.record["outcome"]
+    if not trained(out, training):
+        device = choose_device(options.device)
+        train_baseline(
+            method, storage.load(dataset), preset(dataset), out, config=config, training=training, seeds=options.seeds,
+            device=device, manifest=storage.manifest_of(storage.file_of(dataset)), progress=False, snapshots=points,
+            compiled=device.type == "cuda" and (options.jobs == 1 if options.compile is None else options.compile),
+        )  # fmt: skip
+    if options.evaluate:
+        measure(out, method, dataset, options)
+
+
+def trained(out: Path, training: TrainConfig) -> bool:
+    """Whether agents lie there that were trained to the end, with these settings."""
+    path = out / "config.json"
+    record = read_json(path)["record"] if path.exists() else {}
+    return record.get("training") == training.to_dict() and "outcome" in record
+
+
+def measure(out: Path, method: str, dataset: str, options: Benchmark) -> None:
+    """Evaluate agents and those kept on their way, and write down the cell."""
+    checkpoint = load(out, method)
+    record, outcome = checkpoint.record, checkpoint.record["outcome"]
     print(f"{dataset}/{method}: {outcome['steps']} updates in {outcome['seconds']:.0f} s", flush=True)
     began = time.perf_counter()
     workers = max((os.cpu_count() or 1) // options.jobs, 1)
     curve = []
     with EnvironmentPool(preset(dataset), workers) as pool:
-        for updates in points:
+        for updates in snapshots(options):
             if (younger := out / f"after-{updates}").is_dir():
-                curve.append({"updates": updates, **point(younger, method, pool, options.curve_episodes, device)})
+                curve.append({"updates": updates, **point(younger, method, pool, options.curve_episodes)})
     result = final(out, method, dataset, workers, options)
     curve.append({"updates": outcome["steps"], "success": result["success"], "by_seed": result["success_by_seed"]})
     print(f"{dataset}/{method}: {[c['success'] for c in curve]}", flush=True)
@@ -178,11 +200,11 @@ def run_cell(method: str, dataset: str, options: Benchmark) -> None:
             "asked": asked(options),
             "seeds": options.seeds,
             "updates_per_second": round(outcome["steps"] / outcome["seconds"], 1),
-            "parameters": trained.record["parameters"],
-            "batch": config.batch,
+            "parameters": record["parameters"],
+            "batch": checkpoint.config.batch,
             "precision": options.precision,
-            "compiled": trained.record["compiled"],
-            "device": trained.record["device"],
+            "compiled": record["compiled"],
+            "device": record["device"],
             "evaluation_seconds": round(time.perf_counter() - began, 1),
             "curve_episodes_per_task": options.curve_episodes,
             "curve": curve,
@@ -193,22 +215,19 @@ def run_cell(method: str, dataset: str, options: Benchmark) -> None:
             shutil.rmtree(younger)
 
 
-def point(younger: Path, method: str, pool: EnvironmentPool, episodes: int, device: torch.device) -> dict[str, Any]:
+def point(younger: Path, method: str, pool: EnvironmentPool, episodes: int) -> dict[str, Any]:
     """Success of all seeds, over a few episodes; kept beside the agents, for a cell that is cut off."""
     path = younger / f"success-{episodes}.json"
     if not path.exists():
-        write_json(path, measured(load(younger, method), pool, episodes, device))
+        write_json(path, measured(load(younger, method), pool, episodes))
     return read_json(path)
 
 
-def measured(
-    checkpoint: BaselineCheckpoint, pool: EnvironmentPool, episodes: int, device: torch.device
-) -> dict[str, Any]:
+def measured(checkpoint: BaselineCheckpoint, pool: EnvironmentPool, episodes: int) -> dict[str, Any]:
     by_seed = []
     for seed in range(len(checkpoint.seeds)):
-        ended = evaluate(
-            checkpoint.policy(seed, device), checkpoint.preset, episodes=episodes, seed=1000 + seed, pool=pool
-        )
+        policy = checkpoint.policy(seed, ACTS_ON)
+        ended = evaluate(policy, checkpoint.preset, episodes=episodes, seed=1000 + seed, pool=pool)
         by_seed.append(round(100.0 * float(np.mean([episode.success for episode in ended])), 2))
     return {"success": round(float(np.mean(by_seed)), 2), "by_seed": by_seed}
 
@@ -218,7 +237,7 @@ def final(out: Path, method: str, dataset: str, workers: int, options: Benchmark
     path = out / "result.json"
     compdiffuser(
         "eval", str(out), "--method", method, "--seeds", str(options.seeds), "--workers", str(workers),
-        "--device", options.device, "--no-compile", "--out", str(path),
+        "--device", ACTS_ON.type, "--no-compile", "--out", str(path),
         *(["--episodes", str(options.episodes)] if options.episodes else []),
     )  # fmt: skip
     result: dict[str, Any] = read_json(path)

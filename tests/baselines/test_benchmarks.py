@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,6 +43,28 @@ def test_a_cell_is_done_for_what_was_asked_even_when_the_clock_ended_it(cells, t
         assert not cells.done(tmp_path, cells.Benchmark(**{"seconds": 5.0, "hidden": (16, 16), **other}))
 
 
+def test_agents_trained_elsewhere_are_only_evaluated(cells, tmp_path, monkeypatch):
+    calls = []
+
+    def train(method, episodes, preset, out, *, training, **options):
+        calls.append("train")
+        write_json(out / "config.json", {"record": {"training": training.to_dict(), "outcome": {"steps": 100}}})
+
+    monkeypatch.setattr(cells, "train_baseline", train)
+    monkeypatch.setattr(cells, "storage", SimpleNamespace(load=str, manifest_of=str, file_of=str))
+    monkeypatch.setattr(cells, "measure", lambda *given: calls.append("measure"))
+    for asked, expected in [
+        ({"updates": 100, "evaluate": False}, ["train"]),
+        ({"updates": 100, "evaluate": False}, []),
+        ({"updates": 100}, ["measure"]),
+        ({"updates": 200}, ["train", "measure"]),
+        ({"updates": 200, "precision": "bf16"}, ["train", "measure"]),
+    ]:
+        calls.clear()
+        cells.run_cell("gcbc", MEDIUM, cells.Benchmark(runs=tmp_path, **asked))
+        assert calls == expected
+
+
 @pytest.mark.parametrize(
     ("updates", "expected"), [(200, [50, 100, 150]), (60_000, [12_000, 24_000, 36_000, 48_000]), (10, [2, 4, 6, 8])]
 )
@@ -54,7 +77,7 @@ def test_a_point_of_the_curve_is_measured_once(cells, tmp_path, monkeypatch):
     monkeypatch.setattr(cells, "load", lambda folder, method: folder)
     monkeypatch.setattr(cells, "measured", lambda *given: measured.append(given) or {"success": 40.0})
     for episodes in (4, 4, 2):
-        assert cells.point(tmp_path, "gcbc", None, episodes, None) == {"success": 40.0}
+        assert cells.point(tmp_path, "gcbc", None, episodes) == {"success": 40.0}
     assert len(measured) == 2
 
 

@@ -11,6 +11,7 @@ from compdiffuser.baselines.networks import (
     Quasimetric,
     Value,
     follow,
+    gelu,
     randomness,
     union_length,
 )
@@ -34,6 +35,27 @@ def test_a_batched_network_is_its_networks_one_by_one():
             if number < 2:
                 y = F.layer_norm(F.gelu(y, approximate="tanh"), y.shape[-1:], eps=1e-6)
         torch.testing.assert_close(out[seed, copy], y)
+
+
+def test_mixed_precision_leaves_positions_and_values_whole():
+    net = MLP(randomness([4]), (4, 64, 64, 1), layer_norm=True)
+    net.layers[-1].bias.data.fill_(-100)
+    exact = net(near := torch.tensor([[[50.0, 50, 3, 3], [50.1, 50, 3, 3]]]))
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = net(near)
+    assert mixed.dtype == torch.float32
+    assert not torch.equal(mixed, exact)  # the middle layer is halved,
+    torch.testing.assert_close(mixed, exact, rtol=0, atol=0.02)  # the last is not: −99.35 would be −99.5,
+    assert (mixed[0, 0, 1] - mixed[0, 0, 0]).abs() > 1e-3  # nor the first: 50.1 would be 50
+
+
+def test_compiled_networks_have_the_same_gelu(monkeypatch):
+    x = 8 * noise(1000)
+    plain = gelu(x)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    compiled = gelu(x)
+    assert not torch.equal(compiled, plain)  # another formula
+    torch.testing.assert_close(compiled, plain, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("relu", "limit"), [(False, (6 / 16) ** 0.5), (True, 8**-0.5)])

@@ -12,12 +12,12 @@ PUBLISHED = Path(__file__).parents[2] / "results" / "published.json"
 def test_published_figures_are_the_papers(tmp_path):
     (tmp_path / "published.json").write_text(PUBLISHED.read_text())
     table = TABLES["baselines"](read_results(tmp_path))
-    assert "| GCBC | 23 ± 18 | – | 7 ± 5 | – | 0 ± 0 | – |" in table
-    assert "| GCIVL | 70 ± 14 | – | 12 ± 6 | – | 0 ± 0 | – |" in table
-    assert "| GCIQL | 21 ± 9 | – | 31 ± 2 | – | 0 ± 0 | – |" in table
-    assert "| QRL | 80 ± 12 | – | 84 ± 15 | – | 50 ± 8 | – |" in table
-    assert "| CRL | 0 ± 1 | – | 0 ± 0 | – | 0 ± 0 | – |" in table
-    assert "| HIQL | 74 ± 6 | – | 13 ± 6 | – | 0 ± 0 | – |" in table
+    assert "| GCBC | 23 ± 18 | – | 7 ± 5 | – | 0 ± 0 | – | 45 ± 11 | – |" in table
+    assert "| GCIVL | 70 ± 14 | – | 12 ± 6 | – | 0 ± 0 | – | 44 ± 6 | – |" in table
+    assert "| GCIQL | 21 ± 9 | – | 31 ± 2 | – | 0 ± 0 | – | 29 ± 6 | – |" in table
+    assert "| QRL | 80 ± 12 | – | 84 ± 15 | – | 50 ± 8 | – | 59 ± 7 | – |" in table
+    assert "| CRL | 0 ± 1 | – | 0 ± 0 | – | 0 ± 0 | – | 53 ± 6 | – |" in table
+    assert "| HIQL | 74 ± 6 | – | 13 ± 6 | – | 0 ± 0 | – | 94 ± 1 | – |" in table
 
 
 def test_measured_figures_stand_beside_them(tmp_path):
@@ -27,7 +27,7 @@ def test_measured_figures_stand_beside_them(tmp_path):
     }  # fmt: skip
     write_json(tmp_path / "qrl.json", result)
     table = TABLES["baselines"](read_results(tmp_path))
-    assert "| QRL | – | – | – | 81.5 ± 4.2 | – | – |" in table
+    assert "| QRL | – | – | – | 81.5 ± 4.2 | – | – | – | – |" in table
     assert "Measured here: regenerated data, 3 seeds × 5 tasks × 20 episodes, 1000 steps." in table
 
 
@@ -41,8 +41,8 @@ def test_speed_of_baselines_is_a_table_of_its_own(tmp_path):
 
 
 def test_curves_are_listed(tmp_path):
-    run = {"steps": 200_000, "seeds": 4, "updates_per_second": 1234.5}
+    run = {"steps": 200_000, "seeds": 4, "precision": "bf16", "updates_per_second": 1234.5}
     run["curve"] = [{"updates": 100_000, "success": 12.4}, {"updates": 200_000, "success": 70.0}]
     write_json(tmp_path / "training.json", {"baselines": {"pointmaze-medium-stitch-v0/qrl": run}})
-    line = "| pointmaze-medium-stitch-v0, qrl | 200,000 | 4 | 1234 | 12 → 70 |"
+    line = "| pointmaze-medium-stitch-v0, qrl | 200,000 | 4 | bf16 | 1234 | 12 → 70 |"
     assert line in TABLES["baseline-training"](read_results(tmp_path))

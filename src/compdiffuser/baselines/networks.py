@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import torch
 import torch.nn.functional as F
@@ -54,6 +55,9 @@ class MLP(nn.Module):
 
     Layer norm comes without scale and shift: the linear layer behind it can do both. With `relu`, ReLU takes GELU's
     place, and layers begin as PyTorch's own.
+
+    In mixed precision only the layers between the first and the last are halved. Positions of 50 m come in steps of
+    0.25 m there, further apart than a state and the next, and values of −100 in steps of 0.5.
     """
 
     def __init__(
@@ -81,13 +85,22 @@ class MLP(nn.Module):
         """
         x = torch.cat(inputs, -1) if len(inputs) > 1 else inputs[0]
         x = x[:, None].expand(-1, self.copies, -1, -1).flatten(0, 1)
+        last = len(self.layers) - 1
         for number, layer in enumerate(self.layers):
-            x = layer(x, frozen)
-            if number < len(self.layers) - 1:
-                x = F.relu(x) if self.relu else F.gelu(x, approximate="tanh")
+            with torch.autocast(x.device.type, enabled=False) if number in (0, last) else nullcontext():
+                x = layer(x, frozen)
+            if number < last:
+                x = F.relu(x) if self.relu else gelu(x)
                 if self.layer_norm:
                     x = F.layer_norm(x, x.shape[-1:], eps=1e-6)
         return x.unflatten(0, (self.seeds, self.copies))
+
+
+def gelu(x: Tensor) -> Tensor:
+    """x·σ(√(8/π)·(x + 0.044715·x³)), which is GELU's approximation by tanh; compiled for a GPU it is quicker."""
+    if torch.compiler.is_compiling():
+        return x * torch.sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
+    return F.gelu(x, approximate="tanh")
 
 
 class Value(nn.Module):

@@ -38,12 +38,13 @@ def _digits(value: float, unit: str) -> str:
 def render_training(results: Sequence[Result]) -> str:
     """How each baseline was trained: updates, speed, and success along the way."""
     runs = {name: run for result in results for name, run in result.get("baselines", {}).items()}
-    head = ["dataset, method", "updates", "seeds", "updates/s", "success along the way (%)"]
+    head = ["dataset, method", "updates", "seeds", "precision", "updates/s", "success along the way (%)"]
     body = [
         [
             name.replace("/", ", "),
             f"{run['steps']:,}",
             str(run["seeds"]),
+            run["precision"],
             f"{run['updates_per_second']:.0f}",
             " → ".join(f"{point['success']:.0f}" for point in run["curve"]),
         ]

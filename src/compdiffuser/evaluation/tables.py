@@ -63,14 +63,17 @@ SAMPLERS = Table(
 )
 
 
-_STITCH = tuple((size, {"dataset": f"pointmaze-{size}-stitch-v0"}) for size in ("medium", "large", "giant"))
+_STITCH = (
+    *((size, {"dataset": f"pointmaze-{size}-stitch-v0"}) for size in ("medium", "large", "giant")),
+    ("ant, medium", {"dataset": "antmaze-medium-stitch-v0"}),
+)
 
 BASELINES = Table(
     "method",
     tuple((title, {"method": title.lower()}) for title in ("GCBC", "GCIVL", "GCIQL", "QRL", "CRL", "HIQL")),
     tuple(
-        (f"{size} ({mark})", {**dataset, "origin": origin})
-        for size, dataset in _STITCH
+        (f"{title} ({mark})", {**dataset, "origin": origin})
+        for title, dataset in _STITCH
         for mark, origin in (("published", "published"), ("here", "measured"))
     ),
 )

@@ -3,9 +3,9 @@
     python benchmarks/baseline_speed.py --out results/baseline_speed_h200.json --hardware "one H200"
     python benchmarks/baseline_speed.py --out results/baseline_speed_cpu.json --hardware "two CPU cores"
 
-Batch 1024 and hidden layers 512 × 3, as in OGBench, on made-up episodes of a point in two dimensions: speed does not
-depend on what is learned. Compiling and capturing come before the clock starts. Each figure is written when it is
-measured, and takes the place of an earlier one of its name: a second call adds to the file.
+Batch 1024 and hidden layers 512 × 3, as in OGBench (RvS, DT and DD have their own), on made-up episodes of a point in
+two dimensions: speed does not depend on what is learned. Compiling and capturing come before the clock starts. Each
+figure is written when it is measured, and takes the place of one of its name: a second call adds to the file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,20 @@ import tyro
 from figures import Figures
 
 from compdiffuser.baselines import METHODS, Sizes
+from compdiffuser.baselines.decision_diffuser import monolithic
 from compdiffuser.baselines.goals import Experience, Trajectories
 from compdiffuser.baselines.learner import GoalLearner
 from compdiffuser.baselines.policy import GoalPolicy
 from compdiffuser.baselines.training import train_config
+from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.data.windows import Windows
+from compdiffuser.diffusion.objective import ObjectiveConfig
+from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.checkpoint import choose_device
-from compdiffuser.training.loop import WARM_REPLAYS, Updater
+from compdiffuser.presets import preset
+from compdiffuser.training.chunks import ChunkLearner
+from compdiffuser.training.config import TrainConfig
+from compdiffuser.training.loop import WARM_REPLAYS, Learner, Updater
 from compdiffuser.types import Episodes
 
 
@@ -36,7 +44,7 @@ class Benchmark:
     out: Path = Path("results/baseline_speed.json")
     hardware: str = "this machine"
     device: str = "auto"
-    methods: tuple[str, ...] = ("gcivl", "gcbc", "gciql", "qrl", "crl", "hiql", "rvs", "dt")
+    methods: tuple[str, ...] = ("gcivl", "gcbc", "gciql", "qrl", "crl", "hiql", "rvs", "dt", "dd")
     seeds: tuple[int, ...] = (1, 8)
     batch: int | None = None
     """Transitions per update and seed; by default the method's own."""
@@ -65,10 +73,10 @@ def main() -> None:
     on_gpu = device.type == "cuda"
     for method in options.methods:
         aims = {1: 2000} if method == "gcivl" and on_gpu else {}
-        for seeds in options.seeds:
+        for seeds in options.seeds if method != "dd" else (1,):
             speed, memory, preparation = measure(method, seeds, experience, device, options)
             told = f"{method}, {seeds} seed{'s' if seeds > 1 else ''} at once"
-            told += ", bf16" if on_gpu and options.precision == "bf16" else ""
+            told += ", bf16" if on_gpu and (options.precision == "bf16" or method == "dd") else ""
             told += ", not compiled" if on_gpu and not options.compile else ""
             target = {"target": aims[seeds], "bound": "at least"} if seeds in aims else {}
             if 1 in aims and seeds == 1:
@@ -77,6 +85,8 @@ def main() -> None:
             note(told, speed, "updates/s", preparation=round(preparation, 1), compiled=compiled, **target)
             if memory is not None:
                 note(f"{told}, peak memory", memory / 2**30, "GiB")
+        if method == "dd":
+            continue  # it plans: see planning_speed.py
         note(f"{method}, acting in {options.episodes} episodes at once", acting(method, device, options), "steps/s")
 
 
@@ -85,14 +95,10 @@ def measure(
 ) -> tuple[float, int | None, float]:
     """Updates per second, bytes at the peak (of a GPU), and seconds of preparation."""
     on_gpu = device.type == "cuda"
-    config = config_of(method, options)
-    width = experience.data.observations.shape[1]
-    agent: Any = METHODS[method].agent(config, Sizes(width, experience.data.actions.shape[1], width), range(seeds))
-    agent.to(device)
-    replay = options.replay if on_gpu else 1
-    training = train_config(config, 1_000_000, updates_per_replay=replay, precision=options.precision)
-    fast = on_gpu and options.compile
-    learner = GoalLearner(agent, experience, replay, compiled=fast)
+    learner, training = (
+        monolithic_learner(device, options) if method == "dd" else agents(method, seeds, experience, device, options)
+    )
+    replay = training.updates_per_replay
     began = time.perf_counter()
     if on_gpu:
         gc.collect()  # of the last method's networks and graph
@@ -123,6 +129,33 @@ def measure(
         raise RuntimeError(f"{method} diverged: {losses}")
     torch.compiler.reset()
     return done / seconds, peak, begun - began
+
+
+def agents(
+    method: str, seeds: int, experience: Experience, device: torch.device, options: Benchmark
+) -> tuple[Learner, TrainConfig]:
+    """Agents of a method, side by side."""
+    config = config_of(method, options)
+    width = experience.data.observations.shape[1]
+    agent: Any = METHODS[method].agent(config, Sizes(width, experience.data.actions.shape[1], width), range(seeds))
+    on_gpu = device.type == "cuda"
+    replay = options.replay if on_gpu else 1
+    training = train_config(config, 1_000_000, updates_per_replay=replay, precision=options.precision)
+    return GoalLearner(agent.to(device), experience, replay, compiled=on_gpu and options.compile), training
+
+
+def monolithic_learner(device: torch.device, options: Benchmark) -> tuple[Learner, TrainConfig]:
+    """DD on whole plans of Ghugare et al.'s U, with the planner's own settings and batches of 256."""
+    whole, states = monolithic(preset("robotics-pointmaze-umaze-v0")), walks()
+    windows = Windows.from_episodes(
+        states, (0, 1), Normalizer.from_data(states.observations), whole.horizon, whole.front_padding,
+        whole.back_padding, device,
+    )  # fmt: skip
+    denoiser = Denoiser(DenoiserConfig(horizon=whole.horizon, overlap=whole.overlap, dim=2)).to(device)
+    if device.type == "cuda" and options.compile:
+        denoiser.compile_network()
+    training = TrainConfig(batch=options.batch or 256)
+    return ChunkLearner(denoiser, windows, ObjectiveConfig(overlap=whole.overlap), training.batch), training
 
 
 def config_of(method: str, options: Benchmark) -> Any:

@@ -135,6 +135,18 @@ def asked(options: Benchmark) -> dict[str, Any]:
     return {name: list(values[name]) if isinstance(values[name], tuple) else values[name] for name in names}
 
 
+def told(method: str, dataset: str, options: Benchmark) -> str:
+    """The command that makes this cell alone."""
+    changed = {name: value for name, value in asked(options).items() if value != asked(Benchmark())[name]}
+    words = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in changed.items()}
+    return " ".join(
+        [
+            f"python benchmarks/train_baselines.py --methods {method} --datasets {dataset}",
+            *(f"--{name.replace('_', '-')} {value}" for name, value in words.items()),
+        ]
+    )
+
+
 def done(out: Path, options: Benchmark) -> bool:
     path = out / "cell.json"
     return path.exists() and read_json(path).get("asked") == asked(options)
@@ -197,6 +209,7 @@ def measure(out: Path, method: str, dataset: str, options: Benchmark) -> None:
         out / "cell.json",
         {
             **outcome,
+            "command": told(method, dataset, options),
             "asked": asked(options),
             "seeds": options.seeds,
             "updates_per_second": round(outcome["steps"] / outcome["seconds"], 1),

@@ -115,6 +115,36 @@ def test_an_actor_does_not_bend_what_it_climbs(name):
     assert touched == {"actor"}
 
 
+def q_of(agent, name: str, batch: Batch, mean: torch.Tensor) -> torch.Tensor:
+    """What the actor of a method is to climb, [S, B]."""
+    states, goals = batch.observations, batch.actor_goals
+    if name == "gciql":
+        return agent.critics(states, goals, mean).amin(1)
+    if name == "crl":
+        return agent.critics(states, mean, goals).amin(1)
+    expected = agent._step(agent.encoder(states)[:, 0], mean)
+    return -agent.metric(expected, agent.encoder(goals)[:, 0])
+
+
+@pytest.mark.parametrize("name", ["gciql", "qrl", "crl"])
+def test_an_actor_climbs(name):
+    """Without the cloning term, a small step of the actor alone makes what it does worth more."""
+    agent = agent_of(name, [0], alpha=0.0)
+    batch = agent.draw(walks(), generator())
+
+    def worth() -> float:
+        return q_of(agent, name, batch, agent.actor(batch.observations, batch.actor_goals).clamp(-1, 1)).mean().item()
+
+    before = worth()
+    now = agent.encoder(batch.observations)[:, 0].detach() if name == "qrl" else None
+    loss = agent.actor_loss(batch, now) if name == "qrl" else agent.actor_loss(batch)
+    loss.sum().backward()
+    with torch.no_grad():
+        for parameter in agent.actor.parameters():
+            parameter -= 1e-2 * parameter.grad
+    assert worth() > before + 1e-6
+
+
 @pytest.mark.parametrize("name", ["gcivl", "gciql", "hiql"])
 def test_targets_follow_and_are_not_trained(name):
     agent = agent_of(name, [0], target_rate=0.25)
@@ -191,9 +221,7 @@ def test_hiql_by_hand():
     constant(agent.values.values.network, -3.0, -5.0)
     constant(agent.high_actor.network, 0.0, 0.0)
     constant(agent.low_actor.network, 0.0, 0.0)
-    with torch.no_grad():  # the representation of everything is (3, 4), scaled to length √2
-        agent.values.represent.layers[-1].weight.zero_()
-        agent.values.represent.layers[-1].bias.copy_(torch.tensor([3.0, 4.0]))
+    constant(agent.values.represent, 3.0, 4.0)  # everything is represented so, scaled to length √2
     states = torch.zeros(1, 2, 3)
     batch = SubgoalBatch(*two_rows()[:5], states, states, states, states)
     way, goal = 0.2 * (1.6**2 + 1.4**2), 0.8 * (3**2 + 5**2)
@@ -203,6 +231,44 @@ def test_hiql_by_hand():
     assert high.item() == pytest.approx(math.log(2 * math.pi) + 0.5 * 2, rel=1e-5)
     reps = agent.values.representation(states, states)
     assert reps[0, 0].tolist() == pytest.approx([0.6 * math.sqrt(2), 0.8 * math.sqrt(2)], rel=1e-5)
+
+
+def worth_its_first_number(network) -> None:
+    """Make a value function of two copies give the first number of the state."""
+    network.forward = lambda states, goals: states[:, None, :, 0].expand(-1, 2, -1)
+
+
+def rows_that_gain(gains: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
+    """States at 0, and others worth `gains`."""
+    return torch.zeros(1, 2, 3), torch.tensor([[[gain, 0.0, 0.0] for gain in gains]])
+
+
+def test_gcivl_clones_what_gains_value():
+    agent = GCIVL(GCIVLConfig(hidden=(4,), alpha=2.0), SIZES, [0])
+    worth_its_first_number(agent.values)
+    constant(agent.actor.network, 0.0, 0.0)
+    now, then = rows_that_gain([0.5, -0.5])
+    batch = two_rows()._replace(observations=now, next_observations=then)
+    cost = [math.log(2 * math.pi) + 0.5, math.log(2 * math.pi) + 2.0]
+    assert agent.actor_loss(batch).item() == pytest.approx((math.e * cost[0] + cost[1] / math.e) / 2, rel=1e-5)
+
+
+def test_hiql_clones_what_gains_value_on_both_levels():
+    agent = HIQL(HIQLConfig(hidden=(4,), alpha=2.0, representation=2), SIZES, [0])
+    worth_its_first_number(agent.values.values)
+    constant(agent.values.represent, 3.0, 4.0)
+    constant(agent.low_actor.network, 0.0, 0.0)
+    constant(agent.high_actor.network, 0.0, 0.0)
+    now, then = rows_that_gain([0.5, -0.5])
+    _, waypoints = rows_that_gain([-1.0, 1.0])
+    fields = two_rows()._replace(observations=now, next_observations=then)[:5]
+    batch = SubgoalBatch(*fields, subgoals=now, actor_goals=now, waypoints=waypoints, waypoint_goals=now)
+    low, high = agent.actor_losses(batch)
+    cost = [math.log(2 * math.pi) + 0.5, math.log(2 * math.pi) + 2.0]
+    assert low.item() == pytest.approx((math.e * cost[0] + cost[1] / math.e) / 2, rel=1e-5)
+    # What the upper level proposes has length √2, so it costs 1 and the constant in both rows.
+    weights = (math.exp(-2) + math.exp(2)) / 2
+    assert high.item() == pytest.approx(weights * (math.log(2 * math.pi) + 1), rel=1e-5)
 
 
 def test_the_nearest_method_is_proposed():
@@ -216,10 +282,11 @@ def test_the_nearest_method_is_proposed():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"discount": 1.0}, r"a discount lies between 0 and 1, not at 1\.0"),
-        ({"discount": 0.0}, r"a discount lies between 0 and 1, not at 0\.0"),
-        ({"batch": 0}, "a batch is a whole number of at least 1, not 0"),
-        ({"batch": 2.5}, r"a batch is a whole number of at least 1, not 2\.5"),
+        ({"discount": 1.0}, r"discount lies between 0 and 1, not at 1\.0"),
+        ({"discount": 0.0}, r"discount lies between 0 and 1, not at 0\.0"),
+        ({"batch": 0}, "batch is a whole number of at least 1, not 0"),
+        ({"batch": 2.5}, r"batch is a whole number of at least 1, not 2\.5"),
+        ({"learning_rate": -1.0}, r"learning_rate is more than 0, not -1\.0"),
         ({"hidden": ()}, r"one or more whole numbers of at least 1, not \[\]"),
         ({"hidden": (16, 0)}, r"one or more whole numbers of at least 1, not \[16, 0\]"),
     ],
@@ -231,10 +298,23 @@ def test_settings_that_cannot_be_are_named(name, changes, sentence):
         METHODS[name].config(**changes)
 
 
-@pytest.mark.parametrize(("latent", "component"), [(20, 8), (16, 0), (0, 8)])
-def test_latents_are_whole_components(latent, component):
-    with pytest.raises(UserError, match=f"a latent of {latent} numbers .* components of {component}"):
-        QRLConfig(latent=latent, component=component)
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [
+        ("gcivl", "expectile", 2.0), ("gciql", "target_rate", 7.0), ("gciql", "alpha", -1.0), ("qrl", "component", 0),
+        ("qrl", "latent", 0), ("qrl", "margin", 0.0), ("crl", "latent", 0), ("hiql", "subgoal_steps", -5),
+        ("hiql", "representation", 0), ("dt", "context", 0), ("dt", "width", 0), ("dt", "blocks", 0),
+        ("dt", "heads", 0), ("dt", "warmup", -1), ("dt", "weight_decay", -0.1),
+    ],
+)  # fmt: skip
+def test_a_setting_of_one_method_that_cannot_be_is_named(name, setting, value):
+    with pytest.raises(UserError, match=f"^{setting} .* {value}$"):
+        METHODS[name].config(**{setting: value})
+
+
+def test_latents_are_whole_components():
+    with pytest.raises(UserError, match=r"a latent of 20 numbers .* components of 8"):
+        QRLConfig(latent=20, component=8)
 
 
 def test_imitation_draws_goals_once():

@@ -72,6 +72,14 @@ def test_the_curve_has_points_of_whole_replays(cells, updates, expected):
     assert list(cells.snapshots(cells.Benchmark(updates=updates))) == expected
 
 
+def test_a_cell_tells_the_command_that_makes_it(cells):
+    options = cells.Benchmark(updates=100, hidden=(16, 16), curve_episodes=2, jobs=3)
+    assert cells.told("qrl", MEDIUM, options) == (
+        f"python benchmarks/train_baselines.py --methods qrl --datasets {MEDIUM} "
+        "--updates 100 --curve-episodes 2 --hidden 16 16"
+    )
+
+
 def test_a_point_of_the_curve_is_measured_once(cells, tmp_path, monkeypatch):
     measured = []
     monkeypatch.setattr(cells, "load", lambda folder, method: folder)

@@ -177,8 +177,6 @@ def test_a_run_with_another_augmentation_is_not_continued(tmp_path):
 
 
 def test_settings_and_data_that_cannot_be_are_named(tmp_path):
-    with pytest.raises(UserError, match="at least 1 state, not 0"):
-        DTConfig(context=0)
     with pytest.raises(UserError, match="width of 30 cannot be divided among 4 heads"):
         DTConfig(width=30, heads=4)
     with pytest.raises(UserError, match=r"not 1\.0"):

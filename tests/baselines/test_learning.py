@@ -1,4 +1,4 @@
-"""Each method learns from a small dataset in seconds: short ways are found, and near goals are told from far ones.
+"""One command trains each method on a small dataset in seconds: short ways are found, near goals told from far ones.
 
 A young critic cannot lead an actor alone, so GCIQL gets a heavier cloning term here, and targets that follow faster.
 """
@@ -6,15 +6,18 @@ A young critic cannot lead an actor alone, so GCIQL gets a heavier cloning term 
 import numpy as np
 import pytest
 import torch
-from short_ways import LAYOUT, MEDIUM, RandomPolicy, success
+from short_ways import LAYOUT, RandomPolicy, success
 
-from compdiffuser.baselines.presets import config_for
-from compdiffuser.baselines.training import train_baseline, train_config
-from compdiffuser.presets import preset
+from compdiffuser.baselines.checkpoint import load
+from compdiffuser.cli.train import Train
 
-SMALL = {"hidden": (128, 128), "batch": 128, "learning_rate": 1e-3}
 UPDATES = {"gcbc": 500, "gcivl": 700, "gciql": 1000, "qrl": 900, "crl": 600, "hiql": 600}
-CHANGES = {"gciql": {"batch": 256, "alpha": 0.3, "target_rate": 0.02}, "qrl": {"latent": 32}, "crl": {"latent": 64}}
+SMALL = ("hidden=[128,128]", "batch=128", "learning_rate=1e-3")
+CHANGES = {
+    "gciql": ("batch=256", "alpha=0.3", "target_rate=0.02"),
+    "qrl": ("latent=32",),
+    "crl": ("latent=64",),
+}
 
 
 def test_chance_reaches_nothing():
@@ -22,12 +25,13 @@ def test_chance_reaches_nothing():
 
 
 @pytest.mark.parametrize("method", UPDATES)
-def test_short_ways_are_found_and_near_goals_told_from_far_ones(medium, method, tmp_path):
-    config = config_for(method, preset(MEDIUM), {**SMALL, **CHANGES.get(method, {})})
-    training = train_config(config, UPDATES[method])
-    policy = train_baseline(
-        method, medium, preset(MEDIUM), tmp_path, config=config, training=training, progress=False
-    ).policy()
+def test_short_ways_are_found_and_near_goals_told_from_far_ones(medium_file, method, tmp_path):
+    settings = (*SMALL, *CHANGES.get(method, ()))
+    command = Train(
+        str(medium_file), method=method, steps=UPDATES[method], set=settings, out=tmp_path, device="cpu", json=True
+    )
+    assert command.run() == 0
+    policy = load(tmp_path).policy()
     if method != "crl":  # its actor reaches next to nothing in the published figures either
         assert success(policy) >= 0.4
     if method != "gcbc":  # it has no value function

@@ -2,10 +2,13 @@
 
 A method is one file with a frozen config and an agent. The agent holds the networks of S seeds, draws its own batches,
 gives its loss, and acts. Training, checkpoints, policies and commands know nothing else of it.
+
+No agent has an optimizer of its own: the training loop makes the updates of all, one CUDA graph for many.
 """
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -52,14 +55,28 @@ class Agent(Protocol):
         """Actions [S, E, act] for observations [S, E, obs] and goals [S, E, goal]."""
 
 
+COUNTS = (
+    "batch", "latent", "component", "representation", "subgoal_steps", "context", "blocks", "width", "heads",
+)  # fmt: skip
+SHARES = ("discount", "expectile", "target_rate", "margin")
+
+
 def check_settings(config: Any) -> None:
-    """Refuse a method's config that nothing can be learned with; one without `hidden` has no such layers."""
-    hidden = getattr(config, "hidden", (1,))
-    if not 0 < config.discount < 1:
-        raise UserError(f"a discount lies between 0 and 1, not at {config.discount}")
-    check_schedule(getattr(config, "schedule", "constant"))
-    if not _whole(config.batch):
-        raise UserError(f"a batch is a whole number of at least 1, not {config.batch}")
+    """Refuse a method's config that nothing can be learned with; only settings that it has are looked at."""
+    settings = {field.name: getattr(config, field.name) for field in fields(config)}
+    for name in settings.keys() & COUNTS:
+        if not _whole(settings[name]):
+            raise UserError(f"{name} is a whole number of at least 1, not {settings[name]}")
+    for name in settings.keys() & SHARES:
+        if not 0 < settings[name] < 1:
+            raise UserError(f"{name} lies between 0 and 1, not at {settings[name]}")
+    if config.learning_rate <= 0:
+        raise UserError(f"learning_rate is more than 0, not {config.learning_rate}")
+    for name in settings.keys() & ("alpha", "warmup", "weight_decay"):
+        if settings[name] < 0:
+            raise UserError(f"{name} is at least 0, not {settings[name]}")
+    check_schedule(settings.get("schedule", "constant"))
+    hidden = settings.get("hidden", (1,))
     if not hidden or not all(map(_whole, hidden)):
         raise UserError(f"hidden layers are one or more whole numbers of at least 1, not {list(hidden)}")
 

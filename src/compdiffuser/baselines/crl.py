@@ -71,7 +71,7 @@ class CRL(nn.Module):
         return torch.stack([self.critic_loss(batch), self.actor_loss(batch)], -1)
 
     def critic_loss(self, batch: Batch) -> Tensor:
-        """Binary NCE of the logits f(sᵢ, aᵢ, gⱼ), mean over critics: the goal of the same row is the positive one."""
+        """L(f) = −mean over i, j of log σ(f(sᵢ, aᵢ, gⱼ)) where i = j, else log σ(−f(sᵢ, aᵢ, gⱼ)); the critics' mean."""
         return contrast(self.critics.pairs(batch.observations, batch.actions, batch.value_goals)).mean(1)
 
     def actor_loss(self, batch: Batch) -> Tensor:

@@ -28,7 +28,7 @@ from compdiffuser.types import UserError
 
 @dataclass(frozen=True)
 class DTConfig:
-    """Settings of DT; the defaults are those of Ghugare et al., but for the schedule."""
+    """Settings of DT; the defaults are those of Ghugare et al., but for the schedule. Gradients are not clipped."""
 
     learning_rate: float = 1e-3
     """AdamW's rate after the warm-up."""
@@ -49,7 +49,7 @@ class DTConfig:
     warmup: int = 1000
     """Updates of linear warm-up."""
     weight_decay: float = 1e-4
-    """AdamW's."""
+    """AdamW's decay, of all weights."""
     discount: float = 0.99
     """γ; it matters only where goals are drawn geometrically."""
     actor_goals: GoalMix = LATER
@@ -59,9 +59,7 @@ class DTConfig:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.context < 1:
-            raise UserError(f"a context holds at least 1 state, not {self.context}")
-        if self.heads < 1 or self.width % self.heads:
+        if self.width % self.heads:
             raise UserError(f"a width of {self.width} cannot be divided among {self.heads} heads")
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout is a share from 0 to below 1, not {self.dropout}")

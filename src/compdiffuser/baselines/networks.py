@@ -153,7 +153,9 @@ class Bilinear(nn.Module):
 
     def pairs(self, states: Tensor, actions: Tensor, goals: Tensor) -> Tensor:
         """Each state and action with every goal: [S, C, B, B]."""
-        return self.left(states, actions) @ self.right(goals).mT * self.scale
+        left, right = self.left(states, actions), self.right(goals)
+        with torch.autocast(left.device.type, enabled=False):
+            return left @ right.mT * self.scale
 
 
 class Quasimetric(nn.Module):

@@ -48,7 +48,7 @@ class QRLConfig:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.component < 1 or self.latent < 1 or self.latent % self.component:
+        if self.latent % self.component:
             raise UserError(f"a latent of {self.latent} numbers cannot be divided into components of {self.component}")
 
 
@@ -71,6 +71,7 @@ class QRL(nn.Module):
         return experience.batch((self.seeds, c.batch), c.value_goals, c.actor_goals, c.discount, generator)
 
     def loss(self, batch: Batch) -> Tensor:
+        """Of the model f, beside those of the methods below: L(f) = E [d(z′, z + f(z, a)) + d(z + f(z, a), z′)] / 2."""
         states = torch.cat([batch.observations, batch.next_observations, batch.value_goals], 1)
         now, then, goal = self.encoder(states)[:, 0].chunk(3, 1)
         expected = self._step(now, batch.actions)

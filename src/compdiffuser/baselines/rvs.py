@@ -19,7 +19,7 @@ from compdiffuser.baselines.networks import MLP, randomness
 
 @dataclass(frozen=True)
 class RvSConfig:
-    """Settings of RvS; the defaults are those of Ghugare et al., but for the schedule."""
+    """Settings of RvS; the defaults are those of Ghugare et al., but for the schedule. Gradients are not clipped."""
 
     learning_rate: float = 1e-3
     """Adam's rate at the beginning."""

@@ -29,9 +29,9 @@ from compdiffuser.baselines.policy import GoalPolicy
 from compdiffuser.baselines.training import train_config
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
-from compdiffuser.diffusion.objective import ObjectiveConfig
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.checkpoint import choose_device
+from compdiffuser.planning.training import objective_for
 from compdiffuser.presets import preset
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
@@ -46,6 +46,7 @@ class Benchmark:
     device: str = "auto"
     methods: tuple[str, ...] = ("gcivl", "gcbc", "gciql", "qrl", "crl", "hiql", "rvs", "dt", "dd")
     seeds: tuple[int, ...] = (1, 8)
+    """Agents side by side; the target for eight is told where one is timed before."""
     batch: int | None = None
     """Transitions per update and seed; by default the method's own."""
     hidden: tuple[int, ...] | None = None
@@ -59,7 +60,7 @@ class Benchmark:
     replay: int = 50
     """Updates per CUDA graph."""
     precision: str = "tf32"
-    """On a GPU: tf32, float32 or bf16."""
+    """On a GPU: tf32, float32 or bf16, which is what DD always has."""
     compile: bool = True
     """Compile the losses on a GPU, about half a minute for each figure."""
 
@@ -76,7 +77,8 @@ def main() -> None:
         for seeds in options.seeds if method != "dd" else (1,):
             speed, memory, preparation = measure(method, seeds, experience, device, options)
             told = f"{method}, {seeds} seed{'s' if seeds > 1 else ''} at once"
-            told += ", bf16" if on_gpu and (options.precision == "bf16" or method == "dd") else ""
+            precision = "bf16" if method == "dd" else options.precision
+            told += f", {precision}" if on_gpu and precision != "tf32" else ""
             told += ", not compiled" if on_gpu and not options.compile else ""
             target = {"target": aims[seeds], "bound": "at least"} if seeds in aims else {}
             if 1 in aims and seeds == 1:
@@ -155,7 +157,7 @@ def monolithic_learner(device: torch.device, options: Benchmark) -> tuple[Learne
     if device.type == "cuda" and options.compile:
         denoiser.compile_network()
     training = TrainConfig(batch=options.batch or 256)
-    return ChunkLearner(denoiser, windows, ObjectiveConfig(overlap=whole.overlap), training.batch), training
+    return ChunkLearner(denoiser, windows, objective_for(whole), training.batch), training
 
 
 def config_of(method: str, options: Benchmark) -> Any:

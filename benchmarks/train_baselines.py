@@ -135,9 +135,10 @@ def asked(options: Benchmark) -> dict[str, Any]:
     return {name: list(values[name]) if isinstance(values[name], tuple) else values[name] for name in names}
 
 
-def told(method: str, dataset: str, options: Benchmark) -> str:
-    """The command that makes this cell alone."""
+def told(method: str, dataset: str, options: Benchmark, compiled: bool) -> str:
+    """The command that makes this cell alone; it has the GPU to itself then, which matters where time is limited."""
     changed = {name: value for name, value in asked(options).items() if value != asked(Benchmark())[name]}
+    changed |= {"compile": True} if compiled else {}
     words = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in changed.items()}
     return " ".join(
         [
@@ -172,7 +173,7 @@ def run_cell(method: str, dataset: str, options: Benchmark) -> None:
         config, options.updates, time_limit=options.seconds, precision=options.precision,
         checkpoint_every=points.step, log_every=max(points.step // 20, 1),
     )  # fmt: skip
-    if not trained(out, training):
+    if not trained(out, method, config, training, options.seeds):
         device = choose_device(options.device)
         train_baseline(
             method, storage.load(dataset), preset(dataset), out, config=config, training=training, seeds=options.seeds,
@@ -183,11 +184,13 @@ def run_cell(method: str, dataset: str, options: Benchmark) -> None:
         measure(out, method, dataset, options)
 
 
-def trained(out: Path, training: TrainConfig) -> bool:
+def trained(out: Path, method: str, config: Any, training: TrainConfig, seeds: int) -> bool:
     """Whether agents lie there that were trained to the end, with these settings."""
-    path = out / "config.json"
-    record = read_json(path)["record"] if path.exists() else {}
-    return record.get("training") == training.to_dict() and "outcome" in record
+    if not (out / "config.json").exists():
+        return False
+    found = load(out, method)
+    same = (found.config, len(found.seeds), found.record["training"]) == (config, seeds, training.to_dict())
+    return same and "outcome" in found.record
 
 
 def measure(out: Path, method: str, dataset: str, options: Benchmark) -> None:
@@ -209,7 +212,7 @@ def measure(out: Path, method: str, dataset: str, options: Benchmark) -> None:
         out / "cell.json",
         {
             **outcome,
-            "command": told(method, dataset, options),
+            "command": told(method, dataset, options, record["compiled"]),
             "asked": asked(options),
             "seeds": options.seeds,
             "updates_per_second": round(outcome["steps"] / outcome["seconds"], 1),

@@ -44,21 +44,27 @@ def test_a_cell_is_done_for_what_was_asked_even_when_the_clock_ended_it(cells, t
 
 
 def test_agents_trained_elsewhere_are_only_evaluated(cells, tmp_path, monkeypatch):
-    calls = []
+    calls, kept = [], {}
 
-    def train(method, episodes, preset, out, *, training, **options):
+    def train(method, episodes, preset, out, *, config, training, seeds, **options):
         calls.append("train")
-        write_json(out / "config.json", {"record": {"training": training.to_dict(), "outcome": {"steps": 100}}})
+        record = {"training": training.to_dict(), "outcome": {}}
+        kept[out] = SimpleNamespace(config=config, seeds=range(seeds), record=record)
+        write_json(out / "config.json", {})
 
     monkeypatch.setattr(cells, "train_baseline", train)
+    monkeypatch.setattr(cells, "load", lambda out, method: kept[out])
     monkeypatch.setattr(cells, "storage", SimpleNamespace(load=str, manifest_of=str, file_of=str))
     monkeypatch.setattr(cells, "measure", lambda *given: calls.append("measure"))
+    first = {"updates": 100, "evaluate": False}
     for asked, expected in [
-        ({"updates": 100, "evaluate": False}, ["train"]),
-        ({"updates": 100, "evaluate": False}, []),
+        (first, ["train"]),
+        (first, []),
         ({"updates": 100}, ["measure"]),
         ({"updates": 200}, ["train", "measure"]),
-        ({"updates": 200, "precision": "bf16"}, ["train", "measure"]),
+        ({"updates": 200, "seeds": 5}, ["train", "measure"]),
+        ({"updates": 200, "seeds": 5, "hidden": (16, 16)}, ["train", "measure"]),
+        ({"updates": 200, "seeds": 5, "hidden": (16, 16)}, ["measure"]),
     ]:
         calls.clear()
         cells.run_cell("gcbc", MEDIUM, cells.Benchmark(runs=tmp_path, **asked))
@@ -74,10 +80,9 @@ def test_the_curve_has_points_of_whole_replays(cells, updates, expected):
 
 def test_a_cell_tells_the_command_that_makes_it(cells):
     options = cells.Benchmark(updates=100, hidden=(16, 16), curve_episodes=2, jobs=3)
-    assert cells.told("qrl", MEDIUM, options) == (
-        f"python benchmarks/train_baselines.py --methods qrl --datasets {MEDIUM} "
-        "--updates 100 --curve-episodes 2 --hidden 16 16"
-    )
+    alone = f"python benchmarks/train_baselines.py --methods qrl --datasets {MEDIUM} "
+    assert cells.told("qrl", MEDIUM, options, False) == alone + "--updates 100 --curve-episodes 2 --hidden 16 16"
+    assert cells.told("qrl", MEDIUM, cells.Benchmark(), True) == alone + "--compile True"
 
 
 def test_a_point_of_the_curve_is_measured_once(cells, tmp_path, monkeypatch):
@@ -106,12 +111,12 @@ def test_speed_is_added_to_a_file(benchmark_script, tmp_path, monkeypatch):
     script, out = benchmark_script("baseline_speed"), tmp_path / "speed.json"
     common = ["--out", str(out), "--device", "cpu", "--threads", "1", "--seconds", "0.01", "--batch", "8"]
     common += ["--hidden", "8", "--episodes", "2", "--seeds", "1"]
-    for methods in (["gcbc"], ["dt"], ["gcbc"]):
+    for methods in (["gcbc"], ["dt"], ["gcbc", "dd"]):
         monkeypatch.setattr("sys.argv", ["baseline_speed.py", "--methods", *methods, *common])
         script.main()
     names = [entry["name"] for entry in json.loads(out.read_text())["benchmarks"]]
     kinds = ("1 seed at once", "acting in 2 episodes at once")  # and no memory: a process's never falls
-    assert names == [f"{method}, {kind}" for method in ("gcbc", "dt") for kind in kinds]
+    assert names == [*(f"{method}, {kind}" for method in ("gcbc", "dt") for kind in kinds), "dd, 1 seed at once"]
 
 
 def test_a_curve_keeps_its_points(benchmark_script, tmp_path, monkeypatch, capsys):

@@ -3,11 +3,12 @@
 A method is one file with a frozen config and an agent. The agent holds the networks of S seeds, draws its own batches,
 gives its loss, and acts. Training, checkpoints, policies and commands know nothing else of it.
 
-No agent has an optimizer of its own: the training loop makes the updates of all, one CUDA graph for many.
+No agent has an optimizer of its own: the training loop updates all seeds, many updates per CUDA graph.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, NamedTuple, Protocol
 
@@ -55,31 +56,32 @@ class Agent(Protocol):
         """Actions [S, E, act] for observations [S, E, obs] and goals [S, E, goal]."""
 
 
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and value >= 1
+
+
 COUNTS = (
     "batch", "latent", "component", "representation", "subgoal_steps", "context", "blocks", "width", "heads",
 )  # fmt: skip
-SHARES = ("discount", "expectile", "target_rate", "margin")
+RULES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
+    (COUNTS, _whole, "is a whole number of at least 1, not"),
+    (("warmup",), lambda value: isinstance(value, int) and value >= 0, "is a whole number of at least 0, not"),
+    (("discount", "expectile"), lambda value: 0 < value < 1, "lies between 0 and 1, not at"),
+    (("target_rate",), lambda value: 0 < value <= 1, "is more than 0 and at most 1, not"),
+    (("learning_rate", "margin"), lambda value: value > 0, "is more than 0, not"),
+    (("alpha", "weight_decay"), lambda value: value >= 0, "is at least 0, not"),
+)
+"""Names of settings, what they may be (which NaN never is), and what is said of others."""
 
 
 def check_settings(config: Any) -> None:
-    """Refuse a method's config that nothing can be learned with; only settings that it has are looked at."""
+    """Refuse a method's config that nothing can be learned with. Settings that it does not have cannot be wrong."""
     settings = {field.name: getattr(config, field.name) for field in fields(config)}
-    for name in settings.keys() & COUNTS:
-        if not _whole(settings[name]):
-            raise UserError(f"{name} is a whole number of at least 1, not {settings[name]}")
-    for name in settings.keys() & SHARES:
-        if not 0 < settings[name] < 1:
-            raise UserError(f"{name} lies between 0 and 1, not at {settings[name]}")
-    if config.learning_rate <= 0:
-        raise UserError(f"learning_rate is more than 0, not {config.learning_rate}")
-    for name in settings.keys() & ("alpha", "warmup", "weight_decay"):
-        if settings[name] < 0:
-            raise UserError(f"{name} is at least 0, not {settings[name]}")
+    for names, allowed, sentence in RULES:
+        for name in names:
+            if name in settings and not allowed(settings[name]):
+                raise UserError(f"{name} {sentence} {settings[name]}")
     check_schedule(settings.get("schedule", "constant"))
     hidden = settings.get("hidden", (1,))
     if not hidden or not all(map(_whole, hidden)):
         raise UserError(f"hidden layers are one or more whole numbers of at least 1, not {list(hidden)}")
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and value >= 1

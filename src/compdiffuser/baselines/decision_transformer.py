@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from compdiffuser.baselines.agent import Sizes, check_settings
 from compdiffuser.baselines.goals import LATER, Experience, GoalMix, Trajectories
-from compdiffuser.baselines.networks import Linear, randomness
+from compdiffuser.baselines.networks import Linear, gelu, randomness
 from compdiffuser.types import UserError
 
 
@@ -95,7 +95,7 @@ class Block(nn.Module):
         """x [S, B, L, width]; `scales` [S, B, 2, width] are 0 where a branch's output is dropped."""
         attended = _each(self.projection, self._attend(_each(self.attention, _norm(x))))
         x = x + (attended if scales is None else attended * scales[:, :, :1])
-        thought = _each(self.narrow, F.gelu(_each(self.wide, _norm(x)), approximate="tanh"))
+        thought = _each(self.narrow, gelu(_each(self.wide, _norm(x))))
         return x + (thought if scales is None else thought * scales[:, :, 1:])
 
     def _attend(self, x: Tensor) -> Tensor:
@@ -117,13 +117,13 @@ class DecisionTransformer(nn.Module):
         super().__init__()
         self.config, self.sizes, self.seeds = config, sizes, len(seeds)
         generators, width = randomness(seeds), config.width
-        self.goal = Linear(generators, 1, sizes.goal, width)
-        self.state = Linear(generators, 1, sizes.observation, width)
-        self.action = Linear(generators, 1, sizes.action, width)
+        self.goal = Linear(generators, 1, sizes.goal, width, whole=True)
+        self.state = Linear(generators, 1, sizes.observation, width, whole=True)
+        self.action = Linear(generators, 1, sizes.action, width, whole=True)
         places = [0.02 * torch.randn(config.context, width, generator=generator) for generator in generators]
         self.places = nn.Parameter(torch.stack(places))
         self.blocks = nn.ModuleList(Block(generators, width, config.heads) for _ in range(config.blocks))
-        self.head = Linear(generators, 1, width, sizes.action, 0.01)
+        self.head = Linear(generators, 1, width, sizes.action, 0.01, whole=True)
 
     def check(self, data: Trajectories) -> None:
         """Refuse data without a single whole context."""

@@ -29,10 +29,11 @@ class Linear(nn.Module):
 
     def __init__(
         self, generators: Sequence[torch.Generator], copies: int, inputs: int, outputs: int, scale: float = 1.0,
-        as_torch: bool = False,
+        as_torch: bool = False, whole: bool = False,
     ) -> None:  # fmt: skip
-        """`scale` is that of the variance of Glorot's weights."""
+        """`scale` is that of the variance of Glorot's weights; `whole` layers ignore mixed precision."""
         super().__init__()
+        self.whole = whole
         limit = math.sqrt(1 / inputs if as_torch else scale * 6 / (inputs + outputs))
 
         def uniform(rows: int) -> Tensor:
@@ -46,8 +47,9 @@ class Linear(nn.Module):
     def forward(self, x: Tensor, frozen: bool = False) -> Tensor:
         """x [S·C, B, in] → [S·C, B, out]."""
         weight, bias = (self.weight.detach(), self.bias.detach()) if frozen else (self.weight, self.bias)
-        # Not baddbmm, which would first copy the bias into every row; a compiler fuses this sum with what follows.
-        return torch.bmm(x, weight.flatten(0, 1)) + bias.flatten(0, 1)
+        with torch.autocast(x.device.type, enabled=False) if self.whole else nullcontext():
+            # Not baddbmm, which would first copy the bias into every row; a compiler fuses this sum with what follows.
+            return torch.bmm(x, weight.flatten(0, 1)) + bias.flatten(0, 1)
 
 
 class MLP(nn.Module):
@@ -56,8 +58,8 @@ class MLP(nn.Module):
     Layer norm comes without scale and shift: the linear layer behind it can do both. With `relu`, ReLU takes GELU's
     place, and layers begin as PyTorch's own.
 
-    In mixed precision only the layers between the first and the last are halved. Positions of 50 m come in steps of
-    0.25 m there, further apart than a state and the next, and values of −100 in steps of 0.5.
+    The first and the last layer ignore mixed precision. In bfloat16, positions near 50 m come in steps of 0.25 m, more
+    than a step of the agent, and values near −100 in steps of 0.5.
     """
 
     def __init__(
@@ -72,9 +74,10 @@ class MLP(nn.Module):
     ) -> None:
         super().__init__()
         scales = [1.0] * (len(sizes) - 2) + [last_scale]
+        shapes = enumerate(zip(sizes[:-1], sizes[1:], scales, strict=True))
         self.layers = nn.ModuleList(
-            Linear(generators, copies, inputs, outputs, scale, as_torch=relu)
-            for inputs, outputs, scale in zip(sizes[:-1], sizes[1:], scales, strict=True)
+            Linear(generators, copies, inputs, outputs, scale, as_torch=relu, whole=number in (0, len(scales) - 1))
+            for number, (inputs, outputs, scale) in shapes
         )
         self.seeds, self.copies, self.layer_norm, self.relu = len(generators), copies, layer_norm, relu
 
@@ -85,11 +88,9 @@ class MLP(nn.Module):
         """
         x = torch.cat(inputs, -1) if len(inputs) > 1 else inputs[0]
         x = x[:, None].expand(-1, self.copies, -1, -1).flatten(0, 1)
-        last = len(self.layers) - 1
         for number, layer in enumerate(self.layers):
-            with torch.autocast(x.device.type, enabled=False) if number in (0, last) else nullcontext():
-                x = layer(x, frozen)
-            if number < last:
+            x = layer(x, frozen)
+            if number < len(self.layers) - 1:
                 x = F.relu(x) if self.relu else gelu(x)
                 if self.layer_norm:
                     x = F.layer_norm(x, x.shape[-1:], eps=1e-6)
@@ -97,7 +98,7 @@ class MLP(nn.Module):
 
 
 def gelu(x: Tensor) -> Tensor:
-    """x·σ(√(8/π)·(x + 0.044715·x³)), which is GELU's approximation by tanh; compiled for a GPU it is quicker."""
+    """x·σ(√(8/π)·(x + 0.044715·x³)), which is GELU's approximation by tanh; a compiler has a slow tanh."""
     if torch.compiler.is_compiling():
         return x * torch.sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
     return F.gelu(x, approximate="tanh")

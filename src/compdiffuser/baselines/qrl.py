@@ -71,7 +71,7 @@ class QRL(nn.Module):
         return experience.batch((self.seeds, c.batch), c.value_goals, c.actor_goals, c.discount, generator)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Of the model f, beside those of the methods below: L(f) = E [d(z′, z + f(z, a)) + d(z + f(z, a), z′)] / 2."""
+        """The losses below, and the model's: L(f) = E [d(z′, z + f(z, a)) + d(z + f(z, a), z′)] / 2."""
         states = torch.cat([batch.observations, batch.next_observations, batch.value_goals], 1)
         now, then, goal = self.encoder(states)[:, 0].chunk(3, 1)
         expected = self._step(now, batch.actions)

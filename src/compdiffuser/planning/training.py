@@ -57,10 +57,7 @@ def train_planner(
         model or DenoiserConfig(), horizon=preset.horizon, overlap=preset.overlap, dim=len(preset.plan_dims)
     )
     episodes = standing(episodes) if preset.expert else episodes
-    alone = preset.max_chunks == 1
-    objective = (
-        ObjectiveConfig(overlap=preset.overlap, state=0.85) if alone else ObjectiveConfig(overlap=preset.overlap)
-    )
+    objective = objective_for(preset)
     states = episodes.observations[:, list(preset.plan_dims)]
     normalizer = Normalizer.from_data(states)
     windows = Windows.from_episodes(
@@ -108,6 +105,12 @@ def train_planner(
                     parameter.copy_(weight)
             planner(younger).save(out / f"after-{seconds:g}")
     return checkpoint
+
+
+def objective_for(preset: Preset) -> ObjectiveConfig:
+    """What a planner is trained on; where plans are single chunks, start and goal are told more often."""
+    alone = preset.max_chunks == 1
+    return ObjectiveConfig(overlap=preset.overlap, state=0.85) if alone else ObjectiveConfig(overlap=preset.overlap)
 
 
 def preset_for(name_or_path: str) -> Preset:

@@ -36,7 +36,9 @@ class TrainConfig:
     ema: float | None = 0.999
     """Decay of the averaged weights, which are the ones kept; None keeps the weights themselves."""
     precision: Literal["bf16", "tf32", "float32"] = "bf16"
-    """On a GPU: autocast to bfloat16, TF32 matrix products, or plain float32. A CPU always uses float32."""
+    """On a GPU: autocast to bfloat16 (TF32 where a layer asks to be left out), TF32 matrix products, or plain float32.
+
+    A CPU always uses float32."""
     updates_per_replay: int = 1
     """Updates drawn from one seeding of the generator, and captured in one CUDA graph."""
     checkpoint_every: int = 2_000

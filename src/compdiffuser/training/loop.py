@@ -67,8 +67,8 @@ class Updater:
         module = learner.module
         self.parameters: list[Tensor] = [p for p in module.parameters() if p.requires_grad]
         on_gpu = device.type == "cuda"
-        if on_gpu and config.precision != "bf16":
-            torch.set_float32_matmul_precision("high" if config.precision == "tf32" else "highest")
+        if on_gpu:
+            torch.set_float32_matmul_precision("highest" if config.precision == "float32" else "high")
         self.rate = torch.zeros((), device=device)
         self.decay = torch.zeros((), device=device)
         self.optimizer = torch.optim.AdamW(

@@ -1,8 +1,10 @@
-"""Batches drawn for several updates at once are handed out one by one."""
+"""Batches drawn for several updates at once are handed out one by one, to losses that can be compiled."""
 
+import pytest
 import torch
 from test_agents import agent_of, generator, walks
 
+from compdiffuser.baselines import METHODS
 from compdiffuser.baselines.learner import GoalLearner
 
 
@@ -32,3 +34,16 @@ def test_the_learner_brings_the_parts_and_what_follows_an_update():
             weight += 1
     learner.after_update()
     assert all(not torch.equal(a, b) for a, b in zip(before, agent.targets.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_loss_compiles_in_one_piece_in_mixed_precision_too(name):
+    torch.compiler.reset()  # what the last method compiled does not count towards this one's limit
+    agent = agent_of(name, [0, 1])
+    batch = agent.draw(walks(), generator())
+    compiled = torch.compile(agent.loss, dynamic=False, fullgraph=True, backend="aot_eager")
+    with torch.autocast("cpu", torch.bfloat16):
+        losses = compiled(batch)
+        torch.testing.assert_close(losses, agent.loss(batch), rtol=1e-4, atol=1e-4)
+    losses.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in agent.parameters() if p.requires_grad)

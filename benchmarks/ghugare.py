@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import reproduce
 import tyro
 
 from compdiffuser.baselines.training import whole_replays
@@ -201,8 +202,7 @@ def run(cell: Cell, training: Future[dict[str, float]] | None, options: Benchmar
 def told(cell: Cell, options: Benchmark) -> str:
     """The command that makes this cell alone."""
     names = ("updates", "batch", "seeds", "episodes", "device")
-    changed = {name: value for name in names if (value := getattr(options, name)) != getattr(Benchmark, name)}
-    return " ".join([f"python benchmarks/ghugare.py --only {cell.name}", *(f"--{n} {v}" for n, v in changed.items())])
+    return reproduce.command(f"python benchmarks/ghugare.py --only {cell.name}", options, names)
 
 
 def compdiffuser(arguments: list[str]) -> str:

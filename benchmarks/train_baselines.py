@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import reproduce
 import torch
 import tyro
 
@@ -42,6 +43,7 @@ from compdiffuser.training.config import TrainConfig
 
 METHODS = ("gcbc", "gcivl", "gciql", "crl", "hiql", "qrl")  # the cheapest come first
 DATASETS = (*(f"pointmaze-{size}-stitch-v0" for size in ("medium", "large", "giant")), "antmaze-medium-stitch-v0")
+ASKED = ("updates", "seconds", "seeds", "snapshots", "curve_episodes", "episodes", "batch", "hidden", "precision")
 ACTS_ON = torch.device("cpu")  # small networks; on the GPU every step would wait for another cell's updates
 
 
@@ -130,22 +132,14 @@ def folder(method: str, dataset: str, options: Benchmark) -> Path:
 
 def asked(options: Benchmark) -> dict[str, Any]:
     """What makes a cell another one than that of an earlier call."""
-    names = ("updates", "seconds", "seeds", "snapshots", "curve_episodes", "episodes", "batch", "hidden", "precision")
     values = asdict(options)
-    return {name: list(values[name]) if isinstance(values[name], tuple) else values[name] for name in names}
+    return {name: list(values[name]) if isinstance(values[name], tuple) else values[name] for name in ASKED}
 
 
 def told(method: str, dataset: str, options: Benchmark, compiled: bool) -> str:
     """The command that makes this cell alone; it has the GPU to itself then, which matters where time is limited."""
-    changed = {name: value for name, value in asked(options).items() if value != asked(Benchmark())[name]}
-    changed |= {"compile": True} if compiled else {}
-    words = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in changed.items()}
-    return " ".join(
-        [
-            f"python benchmarks/train_baselines.py --methods {method} --datasets {dataset}",
-            *(f"--{name.replace('_', '-')} {value}" for name, value in words.items()),
-        ]
-    )
+    start = f"python benchmarks/train_baselines.py --methods {method} --datasets {dataset}"
+    return reproduce.command(start, options, ASKED, **({"compile": True} if compiled else {}))
 
 
 def done(out: Path, options: Benchmark) -> bool:

@@ -53,25 +53,6 @@ class HIQLConfig:
         check_settings(self)
 
 
-class SeenValue(nn.Module):
-    """V(s, φ(s, g)): two copies of the value behind one representation."""
-
-    def __init__(
-        self, generators: Sequence[torch.Generator], sizes: Sizes, hidden: Sequence[int], representation: int
-    ) -> None:
-        super().__init__()
-        self.represent = MLP(generators, (sizes.observation + sizes.goal, *hidden, representation), layer_norm=True)
-        self.values = Value(generators, sizes.observation + representation, hidden, copies=2)
-
-    def representation(self, observations: Tensor, goals: Tensor) -> Tensor:
-        """φ(s, g) [S, B, representation], on the sphere of radius √representation."""
-        return on_sphere(self.represent(observations, goals)[:, 0])
-
-    def forward(self, observations: Tensor, goals: Tensor) -> Tensor:
-        """[S, 2, B]"""
-        return self.values(observations, self.representation(observations, goals))
-
-
 class HIQL(nn.Module):
     parts = ("value", "low_actor", "high_actor")
     whole_goals = False
@@ -80,7 +61,8 @@ class HIQL(nn.Module):
         super().__init__()
         self.config, self.seeds = config, len(seeds)
         generators, width = randomness(seeds), config.representation
-        self.values = SeenValue(generators, sizes, config.hidden, width)
+        self.represent = MLP(generators, (sizes.observation + sizes.goal, *config.hidden, width), layer_norm=True)
+        self.values = Value(generators, sizes.observation + width, config.hidden, copies=2)
         self.targets = copy.deepcopy(self.values).requires_grad_(False)
         self.low_actor = Actor(generators, sizes.observation + width, config.hidden, sizes.action)
         self.high_actor = Actor(generators, sizes.observation + sizes.goal, config.hidden, width)
@@ -96,14 +78,17 @@ class HIQL(nn.Module):
     def value_loss(self, batch: SubgoalBatch) -> Tensor:
         """L(V) = Σᵢ E |τ − 1(A < 0)|·(r + γ·V⁻ᵢ(s′, g) − Vᵢ(s, g))², with A = r + γ·minᵢ V⁻ᵢ(s′, g) − meanᵢ V⁻ᵢ(s, g).
 
+        V(s, g) stands for V(s, φ(s, g)). Targets see goals through the φ that is trained, and give it no gradient.
         r = −1 and the next value counts, until s is the goal: then r = 0 and nothing follows.
         """
+        here = self.representation(batch.observations, batch.value_goals)
         with torch.no_grad():
+            there = self.representation(batch.next_observations, batch.value_goals)
             states = torch.cat([batch.observations, batch.next_observations], 1)
-            now, then = self.targets(states, torch.cat([batch.value_goals] * 2, 1)).chunk(2, -1)
+            now, then = self.targets(states, torch.cat([here, there], 1)).chunk(2, -1)
             bootstrapped = (1 - batch.reached)[:, None] * (self.config.discount * then - 1)
             advantage = bootstrapped.amin(1) - now.mean(1)
-        difference = bootstrapped - self.values(batch.observations, batch.value_goals)
+        difference = bootstrapped - self.values(batch.observations, here)
         return expectile_loss(advantage[:, None], difference, self.config.expectile).mean(-1).sum(1)
 
     def actor_losses(self, batch: SubgoalBatch) -> tuple[Tensor, Tensor]:
@@ -115,15 +100,19 @@ class HIQL(nn.Module):
         with torch.no_grad():
             states = [batch.observations, batch.next_observations, batch.observations, batch.waypoints]
             goals = [batch.subgoals, batch.subgoals, batch.actor_goals, batch.actor_goals]
-            now, then, here, there = self.values(torch.cat(states, 1), torch.cat(goals, 1)).mean(1).chunk(4, -1)
+            pairs = torch.cat([*states, batch.observations], 1), torch.cat([*goals, batch.waypoint_goals], 1)
+            *seen, proposal = self.representation(*pairs).chunk(5, 1)
+            now, then, here, there = self.values(torch.cat(states, 1), torch.cat(seen, 1)).mean(1).chunk(4, -1)
             low = advantage_weights(then - now, self.config.alpha)
             high = advantage_weights(there - here, self.config.alpha)
-            pairs = torch.cat([batch.observations] * 2, 1), torch.cat([batch.subgoals, batch.waypoint_goals], 1)
-            aim, proposal = self.values.representation(*pairs).chunk(2, 1)
         return (
-            weighted_cloning(self.low_actor(batch.observations, aim), batch.actions, low),
+            weighted_cloning(self.low_actor(batch.observations, seen[0]), batch.actions, low),
             weighted_cloning(self.high_actor(batch.observations, batch.actor_goals), proposal, high),
         )
+
+    def representation(self, observations: Tensor, goals: Tensor) -> Tensor:
+        """φ(s, g) [S, B, representation], on the sphere of radius √representation."""
+        return on_sphere(self.represent(observations, goals)[:, 0])
 
     def after_update(self) -> None:
         follow(self.targets, self.values, self.config.target_rate)
@@ -133,7 +122,7 @@ class HIQL(nn.Module):
 
     def value(self, observations: Tensor, goals: Tensor) -> Tensor:
         """V(s, g) [S, E]: the larger, the nearer."""
-        return self.values(observations, goals).mean(1)
+        return self.values(observations, self.representation(observations, goals)).mean(1)
 
 
 def on_sphere(x: Tensor) -> Tensor:

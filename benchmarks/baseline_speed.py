@@ -11,6 +11,7 @@ figure is written when it is measured, and takes the place of one of its name: a
 from __future__ import annotations
 
 import gc
+import re
 import time
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -37,6 +38,8 @@ from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.loop import WARM_REPLAYS, Learner, Updater
 from compdiffuser.types import Episodes
+
+RESET_PEAK = Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True)
@@ -95,17 +98,14 @@ def main() -> None:
 def measure(
     method: str, seeds: int, experience: Experience, device: torch.device, options: Benchmark
 ) -> tuple[float, int | None, float]:
-    """Updates per second, bytes at the peak (of a GPU), and seconds of preparation."""
+    """Updates per second, bytes taken at the peak (None where nobody tells), and seconds of preparation."""
     on_gpu = device.type == "cuda"
+    before = memory_at_rest(device)
     learner, training = (
         monolithic_learner(device, options) if method == "dd" else agents(method, seeds, experience, device, options)
     )
     replay = training.updates_per_replay
     began = time.perf_counter()
-    if on_gpu:
-        gc.collect()  # of the last method's networks and graph
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
     updater = Updater(learner, training, device)
     step = 0
     for _ in range(WARM_REPLAYS if on_gpu else 1):
@@ -125,12 +125,33 @@ def measure(
         if on_gpu:
             torch.cuda.synchronize()
     seconds = time.perf_counter() - begun
-    peak = torch.cuda.max_memory_allocated() if on_gpu else None
+    peak = peak_memory(device)
     losses = updater.mean_loss(done)
     if not np.isfinite(losses).all():
         raise RuntimeError(f"{method} diverged: {losses}")
     torch.compiler.reset()
-    return done / seconds, peak, begun - began
+    return done / seconds, None if peak is None else peak - before, begun - began
+
+
+def memory_at_rest(device: torch.device) -> int:
+    """Bytes on a GPU that are not a method's own. From now on the peak is counted anew."""
+    gc.collect()  # of the last method's networks and graph
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        return torch.cuda.memory_allocated()  # not 0: cuBLAS keeps a workspace of each graph that was captured
+    if RESET_PEAK.exists():
+        RESET_PEAK.write_text("5")
+    return 0
+
+
+def peak_memory(device: torch.device) -> int | None:
+    """On a GPU what torch allocated, else all that the process had in memory, where Linux tells."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated()
+    if not RESET_PEAK.exists():
+        return None
+    return 1024 * int(re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0])
 
 
 def agents(

@@ -5,6 +5,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from compdiffuser.files import read_json, write_json
 
@@ -115,8 +116,23 @@ def test_speed_is_added_to_a_file(benchmark_script, tmp_path, monkeypatch):
         monkeypatch.setattr("sys.argv", ["baseline_speed.py", "--methods", *methods, *common])
         script.main()
     names = [entry["name"] for entry in json.loads(out.read_text())["benchmarks"]]
-    kinds = ("1 seed at once", "acting in 2 episodes at once")  # and no memory: a process's never falls
-    assert names == [*(f"{method}, {kind}" for method in ("gcbc", "dt") for kind in kinds), "dd, 1 seed at once"]
+    timed = ["1 seed at once", "1 seed at once, peak memory"] if script.RESET_PEAK.exists() else ["1 seed at once"]
+    kinds = {name: [*timed, "acting in 2 episodes at once"] for name in ("gcbc", "dt")} | {"dd": timed}
+    assert names == [f"{method}, {kind}" for method in kinds for kind in kinds[method]]
+
+
+def test_peaks_of_memory_are_counted_anew(benchmark_script):
+    script, cpu = benchmark_script("baseline_speed"), torch.device("cpu")
+    if not script.RESET_PEAK.exists():
+        assert script.peak_memory(cpu) is None
+        return
+    script.memory_at_rest(cpu)
+    before = script.peak_memory(cpu)
+    taken = torch.ones(2**26)  # a quarter of a GiB
+    assert script.peak_memory(cpu) > before + 2**27
+    del taken
+    script.memory_at_rest(cpu)
+    assert script.peak_memory(cpu) < before + 2**27
 
 
 def test_a_curve_keeps_its_points(benchmark_script, tmp_path, monkeypatch, capsys):

@@ -41,8 +41,10 @@ def test_speed_of_baselines_is_a_table_of_its_own(tmp_path):
 
 
 def test_curves_are_listed(tmp_path):
-    run = {"steps": 200_000, "seeds": 4, "precision": "bf16", "updates_per_second": 1234.5}
+    run = {"steps": 200_000, "seeds": 4, "precision": "bf16", "updates_per_second": 1234.5, "peak_memory": 2**29}
     run["curve"] = [{"updates": 100_000, "success": 12.4}, {"updates": 200_000, "success": 70.0}]
     write_json(tmp_path / "training.json", {"baselines": {"pointmaze-medium-stitch-v0/qrl": run}})
-    line = "| pointmaze-medium-stitch-v0, qrl | 200,000 | 4 | bf16 | 1234 | 12 → 70 |"
+    line = "| pointmaze-medium-stitch-v0, qrl | 200,000 | 4 | bf16 | 1234 | 0.50 GiB | 12 → 70 |"
     assert line in TABLES["baseline-training"](read_results(tmp_path))
+    write_json(tmp_path / "training.json", {"baselines": {"on a CPU/qrl": {**run, "peak_memory": 0}}})
+    assert "| 1234 | – | 12 → 70 |" in TABLES["baseline-training"](read_results(tmp_path))

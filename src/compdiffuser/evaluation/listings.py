@@ -36,9 +36,9 @@ def _digits(value: float, unit: str) -> str:
 
 
 def render_training(results: Sequence[Result]) -> str:
-    """How each baseline was trained: updates, speed, and success along the way."""
+    """How each baseline was trained: updates, speed, memory, and success along the way."""
     runs = {name: run for result in results for name, run in result.get("baselines", {}).items()}
-    head = ["dataset, method", "updates", "seeds", "precision", "updates/s", "success along the way (%)"]
+    head = ["dataset, method", "updates", "seeds", "precision", "updates/s", "peak memory", "success along the way (%)"]
     body = [
         [
             name.replace("/", ", "),
@@ -46,6 +46,7 @@ def render_training(results: Sequence[Result]) -> str:
             str(run["seeds"]),
             run["precision"],
             f"{run['updates_per_second']:.0f}",
+            f"{run['peak_memory'] / 2**30:.2f} GiB" if run.get("peak_memory") else MISSING,
             " → ".join(f"{point['success']:.0f}" for point in run["curve"]),
         ]
         for name, run in sorted(runs.items())

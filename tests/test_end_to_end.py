@@ -119,6 +119,9 @@ def test_own_data_is_trained_on_resumed_and_planned_with(tmp_path):
     planner = Planner.from_pretrained(out, device="cpu")
     assert planner.preset.horizon == 32
     assert planner.plan([0, 0], [1, 1], n_chunks=2, n_candidates=2).states.shape == (52, 2)
+    np.savez(tmp_path / "mine.npz", observations=2 * states, actions=np.zeros_like(states), terminals=ends)
+    done = run("train", str(tmp_path / "mine.npz"), "--steps", "30", "--out", out, "--device", "cpu", *small, code=2)
+    assert "holds a run with data " in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,24 @@
 """From a dataset to a result through the commands, and what they say to wrong input."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from short_ways import MEDIUM
 
+from compdiffuser.baselines import METHODS
 from compdiffuser.baselines.checkpoint import load
+from compdiffuser.baselines.goals import GoalMix
 from compdiffuser.baselines.presets import config_for, parse_changes
 from compdiffuser.baselines.training import goal_dims, train_baseline, train_config
 from compdiffuser.cli import main
 from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.train import Train
+from compdiffuser.data import storage
 from compdiffuser.presets import preset
+from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
 
 TINY = ("hidden=[16,16]", "batch=32")
@@ -28,8 +33,6 @@ def small(**changes) -> dict:
 def folder(medium_file, tmp_path_factory):
     """Two seeds of a barely trained GCIVL, of a dataset whose environment is known."""
     out = tmp_path_factory.mktemp("runs") / "gcivl"
-    from compdiffuser.data import storage
-
     config = config_for("gcivl", preset(MEDIUM), parse_changes("gcivl", TINY))
     train_baseline(
         "gcivl", storage.load(medium_file), preset(MEDIUM), out, config=config, training=train_config(config, 30),
@@ -96,7 +99,7 @@ def test_a_run_continues_and_ends_as_if_it_had_not_stopped(medium_file, tmp_path
             Train(str(medium_file), **small(steps=number, out=tmp_path / out, checkpoint_every=20)).run()
     whole, parts = load(tmp_path / "whole"), load(tmp_path / "parts")
     assert all(torch.equal(whole.weights[name], parts.weights[name]) for name in whole.weights)
-    with pytest.raises(UserError, match="holds a run with config"):
+    with pytest.raises(UserError, match=r"holds a run with alpha 10.*, not 1"):
         Train(str(medium_file), **small(steps=60, out=tmp_path / "parts", set=(*TINY, "alpha=1"))).run()
     with pytest.raises(UserError, match="holds a run with method gcivl, not gcbc"):
         Train(str(medium_file), **small(steps=60, out=tmp_path / "parts", method="gcbc")).run()
@@ -111,9 +114,52 @@ def test_updates_are_whole_replays(asked, steps, replay):
 
 
 def test_a_run_continues_with_any_number_of_updates(medium_file, tmp_path):
-    for asked, trained in ((60, 100), (130, 150)):
+    for asked, trained in ((20, 20), (60, 120), (130, 170)):
         Train(str(medium_file), **small(steps=asked, out=tmp_path)).run()
         assert load(tmp_path).record["updates"] == trained
+    with pytest.raises(UserError, match="holds a run of 170 updates, more than 50; choose another folder or ask for"):
+        Train(str(medium_file), **small(steps=50, out=tmp_path)).run()
+
+
+def test_a_run_does_not_continue_on_other_data(medium, medium_file, tmp_path):
+    Train(str(medium_file), **small(steps=20, out=tmp_path / "run")).run()
+    other, same_name = tmp_path / "other.npz", tmp_path / "medium.npz"
+    for path in (other, same_name):
+        storage.save(medium[:100], path, {})
+    with pytest.raises(UserError, match="holds a run with dataset medium, not other"):
+        Train(str(other), **small(steps=40, out=tmp_path / "run")).run()
+    with pytest.raises(UserError, match=r"holds a run with data \w{12}, not \w{12}"):
+        Train(str(same_name), **small(steps=40, out=tmp_path / "run")).run()
+
+
+def test_goals_are_settings_too(medium_file, tmp_path):
+    goals = 'actor_goals={"trajectory":0.25,"random":0.75}'
+    Train(str(medium_file), **small(steps=1, out=tmp_path, set=(*TINY, goals))).run()
+    assert load(tmp_path).config.actor_goals == GoalMix(trajectory=0.25, random=0.75)
+
+
+def test_more_seeds_than_agents_are_told(folder, capsys):
+    assert Eval(str(folder), method="gcivl", tasks="1", episodes=1, seeds=3, workers=1, device="cpu").run() == 0
+    assert "agents trained: 2; the other 1 of 3 seeds repeat their weights" in capsys.readouterr().err
+
+
+def test_an_older_version_of_a_method_is_named(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(METHODS, "gcivl", METHODS["gcivl"]._replace(revision=2))
+    with pytest.raises(UserError, match="was trained by another version of gcivl; train it anew"):
+        load(folder)
+
+
+def test_what_would_train_otherwise_than_asked_is_refused(medium, tmp_path):
+    config = config_for("gcbc", preset(MEDIUM), {"hidden": (8,), "batch": 16})
+    options = {"config": config, "progress": False}
+    with pytest.raises(UserError, match=r"the method's batch is 16, not 1024; make loop settings with train_config"):
+        train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=TrainConfig(steps=10), **options)
+    training = train_config(config, 100, checkpoint_every=75)
+    with pytest.raises(UserError, match="agents after 75 updates cannot be kept where checkpoints come every 75 upd"):
+        train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=training, snapshots=(75,), **options)
+    wild = replace(medium, actions=2.5 * medium.actions)
+    with pytest.raises(UserError, match=r"gcbc acts within -1 and 1, and actions of this dataset reach 2\.5"):
+        train_baseline("gcbc", wild, preset(MEDIUM), tmp_path, training=training, **options)
 
 
 def test_younger_agents_are_kept(medium, tmp_path):
@@ -166,7 +212,14 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
     [
         (["eval", "{folder}", "--method", "hiql"], "holds a checkpoint of gcivl, not of hiql"),
         (["eval", "{folder}"], "holds a checkpoint of gcivl; evaluate it with --method gcivl"),
-        (["eval", "pointmaze-giant-stitch-v0", "--method", "qrl"], "there is no checkpoint at 'pointmaze-giant"),
+        (
+            ["eval", "pointmaze-giant-stitch-v0", "--method", "qrl"],
+            "'runs/pointmaze-giant-stitch-v0-qrl'; train one with: compdiffuser train pointmaze-giant-stitch-v0 --m",
+        ),
+        (["eval", "runs/nowhere", "--method", "qrl"], "there is no checkpoint at 'runs/nowhere'"),
+        (["train", MEDIUM, "--method", "qrl", "--batch", "8", "--set", "batch=16"], "batch is given twice, 8 and by"),
+        (["train", MEDIUM, "--method", "qrl", "--set", 'actor_goals={"random":1}'], "shares of goals are at least 0"),
+        (["train", MEDIUM, "--method", "qrl", "--set", 'actor_goals={"far":1}'], "setting 'actor_goals' of qrl cannot"),
         (["eval", "{folder}", "--method", "gcvil"], "unknown method 'gcvil'; did you mean 'gcivl'?"),
         (["eval", "{folder}", "--method", "gcivl", "--no-replan"], "--replan belongs to planners, not to gcivl"),
         (["eval", "{folder}", "--method", "gcivl", "--scaffold", "0.25"], "--scaffold belongs to planners, not to"),

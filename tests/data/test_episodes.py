@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,22 @@ def test_terminals_and_back(three):
     again = Episodes.from_terminals(three.observations, three.actions, three.terminals)
     np.testing.assert_array_equal(again.starts, three.starts)
     np.testing.assert_array_equal(again.lengths, three.lengths)
+
+
+def test_digests_differ_where_anything_recorded_does(three):
+    moved = three.observations.copy()
+    moved[-1, 0] += 1e-3
+    others = [
+        replace(three, observations=moved),
+        replace(three, actions=three.actions + 1),
+        replace(three, lengths=np.array([3, 1, 6])),
+        three[:2],
+        Episodes.from_terminals(three.observations, np.zeros((11, 0)), three.terminals),
+    ]
+    digests = {episodes.digest() for episodes in (three, *others)}
+    assert len(digests) == 6
+    assert three[:].digest() == three.digest()
+    assert all(len(digest) == 12 for digest in digests)
 
 
 def test_an_unfinished_last_episode_is_kept():

@@ -52,10 +52,12 @@ def settings(**changes: object) -> TrainConfig:
     return TrainConfig(**{**small, **changes})
 
 
-def train(out: Path, trained: LineLearner | None = None, **changes: object) -> tuple[Outcome, dict[str, Tensor]]:
+def train(
+    out: Path, trained: LineLearner | None = None, about: dict[str, object] | None = None, **changes: object
+) -> tuple[Outcome, dict[str, Tensor]]:
     """The outcome and the averaged weights."""
     trained = trained or learner()
-    outcome = fit(trained, settings(**changes), CPU, out, progress=False)
+    outcome = fit(trained, settings(**changes), CPU, out, progress=False, about=about)
     return outcome, trained.module.state_dict()
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_run import MODEL, learner, train
+from small_run import CPU, MODEL, learner, settings, train
 
+from compdiffuser.training import loop
 from compdiffuser.types import UserError
 
 SCRIPT = Path(__file__).with_name("small_run.py")
@@ -140,6 +141,33 @@ def test_a_run_with_other_settings_is_named(tmp_path, name, value, was):
     train(tmp_path, steps=10)
     with pytest.raises(UserError, match=f"holds a run with {name} {was}, not {value}; choose another folder"):
         train(tmp_path, steps=20, **{name: value})
+
+
+def test_a_run_of_something_else_is_named(tmp_path):
+    train(tmp_path, about={"dataset": "medium", "dims": [0, 1]}, steps=10)
+    with pytest.raises(UserError, match="holds a run with dataset medium, not large; choose another folder"):
+        train(tmp_path, about={"dataset": "large", "dims": [0, 1]}, steps=20)
+    # What the run was too old to tell is no reason to refuse it.
+    outcome, _ = train(tmp_path, about={"dataset": "medium", "stride": 4}, steps=20)
+    assert outcome.steps == 20
+
+
+def test_a_run_that_is_further_than_asked_is_named(tmp_path):
+    train(tmp_path, steps=30)
+    with pytest.raises(UserError, match="holds a run of 30 updates, more than 20; choose another folder or ask for"):
+        train(tmp_path, steps=20)
+    assert train(tmp_path, steps=30)[0].steps == 30
+
+
+def test_a_slow_run_is_kept_by_the_clock(tmp_path, monkeypatch):
+    """Between checkpoints that are far apart, as those of a small network on a GPU are."""
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    kept = []
+    monkeypatch.setattr(loop, "save_resume", lambda out, updater, config, step, *more: kept.append(step))
+    told = []
+    loop.fit(learner(), settings(steps=5, checkpoint_every=3), CPU, tmp_path, progress=False, on_checkpoint=told.append)
+    assert kept == [1, 2, 3, 4, 5, 5]  # and once more at the end
+    assert told == [3]
 
 
 def test_a_full_disk_is_a_sentence_and_keeps_the_last_checkpoint(tmp_path, monkeypatch):

@@ -24,11 +24,12 @@ __all__ = ["METHODS", "Method", "Sizes", "method"]
 
 
 class Method(NamedTuple):
-    """A baseline by its two classes."""
+    """A baseline by its two classes, and how often it was changed so that what it learned before is of no use."""
 
     agent: type[Any]
     """An `Agent`: (config, sizes, seeds) → networks of all seeds."""
     config: type[Any]
+    revision: int = 1
 
 
 METHODS: dict[str, Method] = {
@@ -37,7 +38,7 @@ METHODS: dict[str, Method] = {
     "gciql": Method(GCIQL, GCIQLConfig),
     "qrl": Method(QRL, QRLConfig),
     "crl": Method(CRL, CRLConfig),
-    "hiql": Method(HIQL, HIQLConfig),
+    "hiql": Method(HIQL, HIQLConfig, revision=2),
     "rvs": Method(RvS, RvSConfig),
     "dt": Method(DecisionTransformer, DTConfig),
 }

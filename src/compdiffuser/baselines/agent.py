@@ -32,7 +32,8 @@ class Agent(Protocol):
     """Networks of S seeds, an `nn.Module`. Every parameter and buffer has a leading dimension S.
 
     Two further members are used where an agent has them: `check(data)`, which refuses trajectories it cannot learn
-    from before training begins, and `begin(goals)`, which tells an agent with a memory that episodes start.
+    from before training begins, and `begin(goals)`, which tells an agent with a memory that episodes start. Agents that
+    learn how near a goal is tell it by `value(observations, goals)` [S, E], larger for nearer ones.
     """
 
     @property

@@ -62,6 +62,7 @@ class BaselineCheckpoint:
             {
                 "format": FORMAT,
                 "method": self.method,
+                "revision": method(self.method).revision,
                 "config": asdict(self.config),
                 "sizes": self.sizes._asdict(),
                 "goal_dims": list(self.goal_dims),
@@ -95,6 +96,8 @@ def load(folder: str | os.PathLike[str], expected: str | None = None) -> Baselin
         raise UserError(f"'{folder}' has checkpoint format {values.get('format')}, this version reads {FORMAT}")
     try:
         chosen = method(found)
+        if values.get("revision", 1) != chosen.revision:
+            raise UserError(f"'{folder}' was trained by another version of {found}; train it anew")
         config = config_from(chosen.config, values["config"])
         sizes, seeds = Sizes(**values["sizes"]), tuple(values["seeds"])
         preset = Preset(**{**values["preset"], "plan_dims": tuple(values["preset"]["plan_dims"])})

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from compdiffuser.baselines.agent import Sizes, check_settings
 from compdiffuser.baselines.goals import ACTOR_GOALS, VALUE_GOALS, Batch, Experience, GoalMix
-from compdiffuser.baselines.losses import advantage_weights, expectile_loss, weighted_cloning
+from compdiffuser.baselines.losses import advantage_weights, bootstrapped_regression, weighted_cloning
 from compdiffuser.baselines.networks import Actor, Value, follow, randomness
 
 
@@ -72,10 +72,8 @@ class GCIVL(nn.Module):
         """
         with torch.no_grad():
             now, then = self._at_both(self.targets, batch, batch.value_goals)
-            bootstrapped = (1 - batch.reached)[:, None] * (self.config.discount * then - 1)  # [S, 2, B]
-            advantage = bootstrapped.amin(1) - now.mean(1)
-        difference = bootstrapped - self.values(batch.observations, batch.value_goals)
-        return expectile_loss(advantage[:, None], difference, self.config.expectile).mean(-1).sum(1)
+        values, c = self.values(batch.observations, batch.value_goals), self.config
+        return bootstrapped_regression(values, now, then, batch.reached, c.discount, c.expectile)
 
     def actor_loss(self, batch: Batch) -> Tensor:
         """L(π) = −E min(exp(α·A), 100)·log π(a | s, g), with A = V(s′, g) − V(s, g)."""

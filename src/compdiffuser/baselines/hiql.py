@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from compdiffuser.baselines.agent import Sizes, check_settings
 from compdiffuser.baselines.goals import ACTOR_GOALS, VALUE_GOALS, Experience, GoalMix, SubgoalBatch
-from compdiffuser.baselines.losses import advantage_weights, expectile_loss, weighted_cloning
+from compdiffuser.baselines.losses import advantage_weights, bootstrapped_regression, weighted_cloning
 from compdiffuser.baselines.networks import MLP, Actor, Value, follow, randomness
 
 
@@ -76,20 +76,17 @@ class HIQL(nn.Module):
         return torch.stack([self.value_loss(batch), *self.actor_losses(batch)], -1)
 
     def value_loss(self, batch: SubgoalBatch) -> Tensor:
-        """L(V) = Σᵢ E |τ − 1(A < 0)|·(r + γ·V⁻ᵢ(s′, g) − Vᵢ(s, g))², with A = r + γ·minᵢ V⁻ᵢ(s′, g) − meanᵢ V⁻ᵢ(s, g).
+        """L(V) = Σᵢ E |τ − 1(A < 0)|·(r + γ·V⁻ᵢ(s′, g) − Vᵢ(s, g))², as in GCIVL, with V(s, φ(s, g)) for V(s, g).
 
-        V(s, g) stands for V(s, φ(s, g)). Targets see goals through the φ that is trained, and give it no gradient.
-        r = −1 and the next value counts, until s is the goal: then r = 0 and nothing follows.
+        Targets see goals through the φ that is trained, and give it no gradient.
         """
         here = self.representation(batch.observations, batch.value_goals)
         with torch.no_grad():
             there = self.representation(batch.next_observations, batch.value_goals)
             states = torch.cat([batch.observations, batch.next_observations], 1)
             now, then = self.targets(states, torch.cat([here, there], 1)).chunk(2, -1)
-            bootstrapped = (1 - batch.reached)[:, None] * (self.config.discount * then - 1)
-            advantage = bootstrapped.amin(1) - now.mean(1)
-        difference = bootstrapped - self.values(batch.observations, here)
-        return expectile_loss(advantage[:, None], difference, self.config.expectile).mean(-1).sum(1)
+        values, c = self.values(batch.observations, here), self.config
+        return bootstrapped_regression(values, now, then, batch.reached, c.discount, c.expectile)
 
     def actor_losses(self, batch: SubgoalBatch) -> tuple[Tensor, Tensor]:
         """Both are weighted cloning, L(π) = −E min(exp(α·A), 100)·log π.

@@ -15,6 +15,18 @@ def expectile_loss(advantage: Tensor, difference: Tensor, expectile: float) -> T
     return torch.where(advantage >= 0, expectile, 1 - expectile) * difference.square()
 
 
+def bootstrapped_regression(
+    values: Tensor, now: Tensor, then: Tensor, reached: Tensor, discount: float, expectile: float
+) -> Tensor:
+    """Values V(s, g) to one step and the targets behind it, by expectiles; GCIVL has the equation → [S].
+
+    `now` and `then` are the targets V⁻(s, g) and V⁻(s′, g); they and the values come in two copies, [S, 2, B].
+    """
+    bootstrapped = (1 - reached)[:, None] * (discount * then - 1)
+    advantage = bootstrapped.amin(1) - now.mean(1)
+    return expectile_loss(advantage[:, None], bootstrapped - values, expectile).mean(-1).sum(1)
+
+
 def advantage_weights(advantage: Tensor, alpha: float) -> Tensor:
     """min(exp(α·A), 100), as constants."""
     return (alpha * advantage.detach()).exp().clamp(max=MAX_WEIGHT)

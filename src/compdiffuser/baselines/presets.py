@@ -47,20 +47,22 @@ def _family(preset: Preset) -> str:
 
 
 def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Settings given as "alpha=3" or "hidden=[64,64]", read as the type that the method's config has."""
+    """Settings given as "alpha=3", "hidden=[64,64]" or 'actor_goals={"trajectory":0,"random":1}'."""
     config = method(name).config()
     changes: dict[str, Any] = {}
     for text in texts:
         key, _, value = text.partition("=")
-        names = [field.name for field in fields(config) if not is_dataclass(getattr(config, field.name))]
+        names = [field.name for field in fields(config)]
         if key not in names:
             raise UserError(f"{name} has no setting '{key}'; it has {', '.join(names)}")
         kind = type(getattr(config, key))
         try:
-            read = value if kind is str else json.loads(value)
-            changes[key] = tuple(read) if kind is tuple else kind(read)
+            read: Any = value if kind is str else json.loads(value)
+            changes[key] = kind(**read) if is_dataclass(kind) else tuple(read) if kind is tuple else kind(read)
             if kind is int and changes[key] != read:
                 raise ValueError
+        except UserError:
+            raise
         except (ValueError, TypeError):
             was = getattr(config, key)
             raise UserError(f"setting '{key}' of {name} cannot be '{value}'; its default is {was}") from None

@@ -6,10 +6,11 @@ import math
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import compdiffuser
@@ -20,15 +21,13 @@ from compdiffuser.baselines.checkpoint import BaselineCheckpoint
 from compdiffuser.baselines.goals import Experience, GoalSampler, Trajectories, hindsight
 from compdiffuser.baselines.learner import GoalLearner
 from compdiffuser.baselines.presets import config_for
-from compdiffuser.files import read_json, write_json
 from compdiffuser.presets import Preset
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.loop import fit
-from compdiffuser.training.resume import NAME as RESUME
 from compdiffuser.types import Episodes, UserError
 
+LARGEST_ACTION = 1.001  # of data that was clipped to 1 in other precision
 REPLAY = 50  # updates per CUDA graph: enough to hide the host's part
-SETTINGS = "settings.json"
 
 
 def train_config(config: Any, steps: int, **changes: Any) -> TrainConfig:
@@ -98,7 +97,8 @@ def train_baseline(
     _check_actions(method, episodes)
     device = torch.device(device)
     config = config or config_for(method, preset)
-    training = replace(training, batch=config.batch) if training else train_config(config, 1_000_000)
+    training = training or train_config(config, 1_000_000)
+    _check_training(config, training, snapshots)
     numbers = tuple(range(training.seed, training.seed + seeds))
     width = episodes.observations.shape[1]
     dims = goal_dims(preset, width, chosen.agent.whole_goals)
@@ -111,7 +111,6 @@ def train_baseline(
     if augment is not None:
         sample_goals = augment.sampler(data, training.seed)
     notes = {"augment": None, **(augment.notes() if augment else {}), **(notes or {})}
-    _same_run(out, {"method": method, "config": asdict(config), "seeds": list(numbers), **notes})
     experience = Experience(data, sample_goals)
     fast = compiled if compiled is not None else device.type == "cuda"
     learner = GoalLearner(agent, experience, training.updates_per_replay, compiled=fast)
@@ -135,7 +134,9 @@ def train_baseline(
         if updates in snapshots:
             checkpoint(updates).save(out / f"after-{updates}")
 
-    outcome = fit(learner, training, device, out, progress=progress, on_checkpoint=keep)
+    about = {"method": method, "revision": chosen.revision, "dataset": preset.name, "data": episodes.digest()}
+    about |= {**asdict(config), "seeds": list(numbers), **notes}
+    outcome = fit(learner, training, device, out, progress=progress, on_checkpoint=keep, about=about)
     trained = checkpoint(outcome.steps, outcome=asdict(outcome))
     trained.save(out)
     return trained
@@ -146,22 +147,17 @@ def _check_actions(method: str, episodes: Episodes) -> None:
         raise UserError(f"{method} learns from actions, and field 'actions' has shape {list(episodes.actions.shape)}")
     if not episodes.actions.any():
         raise UserError(f"{method} learns from actions, and those of this dataset are all 0")
+    if (largest := float(np.abs(episodes.actions).max())) > LARGEST_ACTION:
+        raise UserError(f"{method} acts within -1 and 1, and actions of this dataset reach {largest:.4g}; scale them")
 
 
-def _same_run(out: Path, settings: dict[str, Any]) -> None:
-    """Refuse to continue a run of another method or with other settings than it began with."""
-    path = out / SETTINGS
-    if (out / RESUME).exists() and path.exists():
-        found = read_json(path)
-        for name in settings:
-            if found.get(name) != _plain(settings[name]):
-                was, now = found.get(name), _plain(settings[name])
-                raise UserError(f"'{out}' holds a run with {name} {was}, not {now}; choose another folder")
-    write_json(path, settings)
-
-
-def _plain(value: Any) -> Any:
-    """As JSON gives it back: tuples become lists."""
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+def _check_training(config: Any, training: TrainConfig, snapshots: Sequence[int]) -> None:
+    """Refuse a loop that would not train as the method's config says, or keep the agents that are asked for."""
+    expected = train_config(config, training.steps)
+    for name in ("batch", "learning_rate", "schedule", "warmup", "weight_decay", "clip", "ema"):
+        if (given := getattr(training, name)) != (own := getattr(expected, name)):
+            raise UserError(f"the method's {name} is {own}, not {given}; make loop settings with train_config")
+    for updates in snapshots:
+        if updates % math.lcm(training.checkpoint_every, training.updates_per_replay):
+            every = f"{training.checkpoint_every} updates, in replays of {training.updates_per_replay}"
+            raise UserError(f"agents after {updates} updates cannot be kept where checkpoints come every {every}")

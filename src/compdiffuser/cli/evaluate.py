@@ -173,16 +173,26 @@ class Eval:
         from compdiffuser.baselines.checkpoint import load
         from compdiffuser.evaluation.results import provenance, summarize
         from compdiffuser.planning.checkpoint import choose_device
+        from compdiffuser.presets import PRESETS
 
         method(self.method, also=PLANNERS)  # a sentence where there is none
         for field in fields(self):
             if field.name in PLANNER_OPTIONS and getattr(self, field.name) != field.default:
                 raise UserError(f"--{field.name.replace('_', '-')} belongs to planners, not to {self.method}")
         device = choose_device(self.device)
-        folder = Path("runs") / f"{self.name}-{self.method}"
-        checkpoint = load(folder if folder.is_dir() and not Path(self.name).is_dir() else self.name, self.method)
+        folder = Path(self.name)
+        if not folder.is_dir() and (run := Path("runs") / f"{self.name}-{self.method}").is_dir():
+            folder = run
+        if not folder.is_dir() and self.name in PRESETS:
+            command = f"compdiffuser train {self.name} --method {self.method}"
+            raise UserError(f"there is no checkpoint at '{run}'; train one with: {command}")
+        checkpoint = load(folder, self.method)
         preset, limit = checkpoint.preset, self._limit(checkpoint.preset)
-        seeds = self.seeds or len(checkpoint.seeds)
+        trained = len(checkpoint.seeds)
+        seeds = self.seeds or trained
+        if seeds > trained:
+            told = f"agents trained: {trained}; the other {seeds - trained} of {seeds} seeds repeat their weights"
+            print(told, file=sys.stderr)
 
         def summary(runs: Runs) -> dict[str, Any]:
             return summarize(

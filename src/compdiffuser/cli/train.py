@@ -45,11 +45,11 @@ class Train:
     learning_rate: float | None = None
     """Peak learning rate; by default 5e-4, or what the method asks for."""
     seed: int = 0
-    """Initial weights and batches depend on it alone."""
+    """Initial weights and batches depend on it; batches of agents side by side on their number too."""
     seeds_at_once: int = 1
     """Baselines only: agents trained side by side, with seeds counted from --seed."""
     set: tuple[str, ...] = ()
-    """Baselines only: settings of the method, such as alpha=3 hidden=[64,64]."""
+    """Baselines only: settings of the method, such as alpha=3 'hidden=[64,64]'."""
     out: Path | None = None
     """Folder of the run; by default runs/DATASET-METHOD, with -AUGMENT where there is one."""
     architecture: Literal["dit1d", "unet1d"] = "dit1d"
@@ -139,6 +139,9 @@ class Train:
         record = preset_for(self.dataset)
         changes = parse_changes(self.method, self.set)
         given = self._given()
+        for name in ("batch", "learning_rate"):
+            if name in given and name in changes:
+                raise UserError(f"{name} is given twice, {given[name]} and by --set {changes[name]}")
         changes |= {name: given.pop(name) for name in ("batch", "learning_rate") if name in given}
         config = config_for(self.method, record, changes)
         training = train_config(config, self._steps(1_000_000), time_limit=self.time_limit, seed=self.seed, **given)

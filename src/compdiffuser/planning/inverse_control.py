@@ -134,7 +134,8 @@ def train_controller(
     now, later, _, _ = steps.sample(SAMPLES, model.horizons[0], generator)
     network.scale_to(now, network.planned(later - now))
     pace = steps.speed(SAMPLES, generator)
-    outcome = fit(ControlLearner(network, steps, config.batch), config, device, out, progress=progress)
+    about = {"dataset": preset.name, "data": episodes.digest(), "horizons": list(model.horizons)}
+    outcome = fit(ControlLearner(network, steps, config.batch), config, device, out, progress=progress, about=about)
     record = {
         "dataset": preset.name,
         "training": config.to_dict(),

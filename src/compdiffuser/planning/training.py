@@ -76,7 +76,11 @@ def train_planner(
         if due and seconds >= due[-1]:
             kept.append((due.pop(), [weight.clone() for weight in average]))
 
-    outcome = fit(learner, config, device, out, progress=progress, watch=watch)
+    about = {
+        "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(preset.plan_dims),
+        "stride": preset.stride, "padding": [preset.front_padding, preset.back_padding],
+    }  # fmt: skip
+    outcome = fit(learner, config, device, out, progress=progress, watch=watch, about=about)
     record = {
         "method": method,
         "training": config.to_dict(),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ from compdiffuser.training.log import TrainLog
 from compdiffuser.training.resume import load_resume, save_resume
 
 WARM_REPLAYS = 3  # eager ones before capture: they allocate what the graph will reuse
+CHECKPOINT_SECONDS = 300.0  # at most so much of a slow training is lost when it is killed
 
 
 class Learner(Protocol):
@@ -206,18 +207,20 @@ def _leave_group() -> None:
 def fit(
     learner: Learner, config: TrainConfig, device: torch.device, out: Path, *, progress: bool = True,
     watch: Callable[[float, list[Tensor]], None] | None = None,
-    on_checkpoint: Callable[[int], None] | None = None,
+    on_checkpoint: Callable[[int], None] | None = None, about: Mapping[str, Any] | None = None,
 ) -> Outcome:  # fmt: skip
     """Train, checkpointing into `out` and continuing from a checkpoint found there; ends with averaged weights.
 
     `watch` sees the seconds of training and the averaged weights whenever a line is logged; `on_checkpoint` is told
-    the number of updates whenever a checkpoint was written.
+    the number of updates whenever `config.checkpoint_every` more were made. `about` tells what the run is of, such as
+    its data: a folder that holds a run of something else is refused.
     """
     on_gpu = device.type == "cuda"
     updater = Updater(learner, config, device)
     replay = config.updates_per_replay
-    step, before = load_resume(out, updater, config)
-    begun = time.perf_counter()
+    about = about or {}
+    step, before = load_resume(out, updater, config, about)
+    begun = kept = time.perf_counter()
     preparation = 0.0
     warm = step + WARM_REPLAYS * replay
     losses = step
@@ -245,15 +248,17 @@ def fit(
                 losses = step
                 if watch is not None:
                     watch(seconds, updater.average)
-            if _passed(config.checkpoint_every, step, replay) and updater.rank == 0:
-                save_resume(out, updater, config, step, before + time.perf_counter() - begun)
-                if on_checkpoint is not None:
-                    on_checkpoint(step)
+            due, now = _passed(config.checkpoint_every, step, replay), time.perf_counter()
+            if (due or now - kept > CHECKPOINT_SECONDS) and updater.rank == 0:
+                save_resume(out, updater, config, step, before + now - begun, about)
+                kept = now
+            if due and updater.rank == 0 and on_checkpoint is not None:
+                on_checkpoint(step)
     if on_gpu:
         torch.cuda.synchronize()
     seconds = before + time.perf_counter() - begun
     if updater.rank == 0:
-        save_resume(out, updater, config, step, seconds)
+        save_resume(out, updater, config, step, seconds, about)
     updater.adopt_average()
     updater.meet()
     peak = torch.cuda.max_memory_allocated() if on_gpu else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from compdiffuser.types import UserError
 
 NAME = "resume.pt"
 # What may change between a run and its continuation.
-FREE = {"steps", "time_limit", "checkpoint_every", "log_every"}
+FREE = {"steps", "time_limit", "checkpoint_every", "log_every", "updates_per_replay"}
 
 
 class Resumable(Protocol):
@@ -25,34 +26,46 @@ def _fixed(config: TrainConfig) -> dict[str, Any]:
     return {name: value for name, value in config.to_dict().items() if name not in FREE}
 
 
-def save_resume(out: Path, learner: Resumable, config: TrainConfig, step: int, seconds: float) -> None:
+def save_resume(
+    out: Path, learner: Resumable, config: TrainConfig, step: int, seconds: float, about: Mapping[str, Any]
+) -> None:
+    """`about` tells what the run is of, in plain values: nothing else continues it."""
+    progress = {"step": step, "seconds": seconds, "config": _fixed(config), "about": dict(about)}
     # Through Python's own file, a full disk is an OSError with its reason.
     with replacing(out / NAME) as temporary, open(temporary, "wb") as file:
-        torch.save({"step": step, "seconds": seconds, "config": _fixed(config), **learner.state()}, file)
+        torch.save({**progress, **learner.state()}, file)
 
 
-def load_resume(out: Path, learner: Resumable, config: TrainConfig) -> tuple[int, float]:
+def load_resume(out: Path, learner: Resumable, config: TrainConfig, about: Mapping[str, Any]) -> tuple[int, float]:
     """Restore what `out` holds; the step and the seconds of training to continue from, (0, 0.0) for a new run."""
     path = out / NAME
     if not path.exists():
         return 0, 0.0
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
-        step, seconds, settings = int(saved["step"]), float(saved["seconds"]), dict(saved["config"])
+        step, seconds = int(saved["step"]), float(saved["seconds"])
+        settings, was_about = dict(saved["config"]), dict(saved.get("about", {}))
     except Exception as error:
         raise UserError(
             f"checkpoint '{path}' cannot be read ({type(error).__name__}); remove it to start anew"
         ) from None
+    _refuse_another(out, was_about, about)
     # A setting that the run was too old to know had its default value.
-    settings = _fixed(TrainConfig()) | settings
-    for name, value in _fixed(config).items():
-        if settings[name] != value:
-            raise UserError(
-                f"'{out}' holds a run with {name} {settings[name]}, not {value}; "
-                "choose another folder or the same value"
-            )
+    _refuse_another(out, _fixed(TrainConfig()) | settings, _fixed(config))
+    if step >= config.steps + config.updates_per_replay:
+        raise UserError(
+            f"'{out}' holds a run of {step} updates, more than {config.steps}; choose another folder or ask for more"
+        )
     try:
         learner.restore(saved)
     except (RuntimeError, ValueError, KeyError) as error:
         raise UserError(f"'{out}' holds a run of another model: {str(error).splitlines()[0]}") from None
     return step, seconds
+
+
+def _refuse_another(out: Path, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for name, value in now.items():
+        if name in was and was[name] != value:
+            raise UserError(
+                f"'{out}' holds a run with {name} {was[name]}, not {value}; choose another folder or the same value"
+            )

@@ -37,13 +37,17 @@ def test_the_learner_brings_the_parts_and_what_follows_an_update():
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_loss_compiles_in_one_piece_in_mixed_precision_too(name):
+def test_a_loss_compiles_in_one_piece_with_its_gradient_in_mixed_precision_too(name):
     torch.compiler.reset()  # what the last method compiled does not count towards this one's limit
     agent = agent_of(name, [0, 1])
     batch = agent.draw(walks(), generator())
-    compiled = torch.compile(agent.loss, dynamic=False, fullgraph=True, backend="aot_eager")
-    with torch.autocast("cpu", torch.bfloat16):
-        losses = compiled(batch)
-        torch.testing.assert_close(losses, agent.loss(batch), rtol=1e-4, atol=1e-4)
-    losses.sum().backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in agent.parameters() if p.requires_grad)
+    weights = [p for p in agent.parameters() if p.requires_grad]
+    # Tracing gradients too takes most of the time; once is enough.
+    for mixed, backend, bound in ((False, "eager", 1e-4), (True, "aot_eager", 3e-2)):
+        compiled = torch.compile(agent.loss, dynamic=False, fullgraph=True, backend=backend)
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            losses, expected = compiled(batch), agent.loss(batch)
+        torch.testing.assert_close(losses, expected, rtol=1e-4, atol=1e-4)
+        slopes = (torch.autograd.grad(loss.sum(), weights) for loss in (losses, expected))
+        for found, wanted in zip(*slopes, strict=True):
+            assert (found - wanted).norm() <= bound * wanted.norm()

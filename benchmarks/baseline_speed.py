@@ -80,20 +80,24 @@ def main() -> None:
         aims = {1: 2000} if method == "gcivl" and on_gpu else {}
         for seeds in options.seeds if method != "dd" else (1,):
             speed, memory, preparation = measure(method, seeds, experience, device, options)
-            told = f"{method}, {seeds} seed{'s' if seeds > 1 else ''} at once"
+            count = f"{seeds} seed{'s' if seeds > 1 else ''}"
             precision = "bf16" if method == "dd" else options.precision
-            told += f", {precision}" if on_gpu and precision != "tf32" else ""
-            told += ", not compiled" if on_gpu and not options.compile else ""
+            variant = f", {precision}" if on_gpu and precision != "tf32" else ""
+            variant += ", not compiled" if on_gpu and not options.compile else ""
+            told, row = f"{method}, {count} at once{variant}", f"{method}{variant}"
             target = {"target": aims[seeds], "bound": "at least"} if seeds in aims else {}
             if 1 in aims and seeds == 1:
                 aims[8] = round(speed / 2)  # eight at no less than half the speed of one
             compiled = options.compile and on_gpu
-            note(told, speed, "updates/s", preparation=round(preparation, 1), compiled=compiled, **target)
+            prepared = {"preparation": round(preparation, 1), "compiled": compiled}
+            note(told, speed, "updates/s", row=row, column=f"updates/s, {count}", **prepared, **target)
             if memory is not None:
-                note(f"{told}, peak memory", memory / 2**30, "GiB")
+                note(f"{told}, peak memory", memory / 2**30, "GiB", row=row, column=f"GiB, {count}")
         if method == "dd":
             continue  # it plans: see planning_speed.py
-        note(f"{method}, acting in {options.episodes} episodes at once", acting(method, device, options), "steps/s")
+        at_once = f"{options.episodes} episodes at once"
+        steps = acting(method, device, options)
+        note(f"{method}, acting in {at_once}", steps, "steps/s", row=row, column=f"steps/s, {at_once}")
 
 
 def measure(

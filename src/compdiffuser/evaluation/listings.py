@@ -23,6 +23,20 @@ def render_speed(results: Sequence[Result], only_targets: bool = False, group: s
     return markdown(["what", "measured", "target", "hardware"], body or [[MISSING] * 4])
 
 
+def render_grid(results: Sequence[Result], group: str) -> str:
+    """The entries of a group that tell their `row` and `column`, a line for each row of each machine."""
+    entries = [entry for result in results for entry in result.get("benchmarks", ()) if entry.get("group") == group]
+    columns = list(dict.fromkeys(entry["column"] for entry in entries))
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for entry in entries:
+        value = _digits(entry["value"], entry["unit"])
+        aim = f" ({entry.get('bound', 'at most')} {entry['target']})" if "target" in entry else ""
+        rows.setdefault((entry["row"], entry["hardware"]), {})[entry["column"]] = value + aim
+    body = [[row, machine, *(cells.get(name, MISSING) for name in columns)] for (row, machine), cells in rows.items()]
+    head = ["what", "hardware", *columns]
+    return markdown(head, body or [[MISSING] * len(head)])
+
+
 def _target(entry: Result) -> str:
     """ "at most 1 s", or "at least" where the entry says so."""
     return (

@@ -78,13 +78,14 @@ def main() -> None:
     on_gpu = device.type == "cuda"
     for method in options.methods:
         aims = {1: 2000} if method == "gcivl" and on_gpu else {}
+        precision = "bf16" if method == "dd" else options.precision
+        variant = f", {precision}" if on_gpu and precision != "tf32" else ""
+        variant += ", not compiled" if on_gpu and not options.compile else ""
+        row = f"{method}{variant}"
         for seeds in options.seeds if method != "dd" else (1,):
             speed, memory, preparation = measure(method, seeds, experience, device, options)
             count = f"{seeds} seed{'s' if seeds > 1 else ''}"
-            precision = "bf16" if method == "dd" else options.precision
-            variant = f", {precision}" if on_gpu and precision != "tf32" else ""
-            variant += ", not compiled" if on_gpu and not options.compile else ""
-            told, row = f"{method}, {count} at once{variant}", f"{method}{variant}"
+            told = f"{method}, {count} at once{variant}"
             target = {"target": aims[seeds], "bound": "at least"} if seeds in aims else {}
             if 1 in aims and seeds == 1:
                 aims[8] = round(speed / 2)  # eight at no less than half the speed of one
@@ -97,7 +98,7 @@ def main() -> None:
             continue  # it plans: see planning_speed.py
         at_once = f"{options.episodes} episodes at once"
         steps = acting(method, device, options)
-        note(f"{method}, acting in {at_once}", steps, "steps/s", row=row, column=f"steps/s, {at_once}")
+        note(f"{row}, acting in {at_once}", steps, "steps/s", row=row, column=f"steps/s, {at_once}")
 
 
 def measure(

@@ -145,7 +145,7 @@ def commands(cell: Cell, options: Benchmark) -> list[list[str]]:
 
 def updates_of(cell: Cell, options: Benchmark) -> int:
     updates = options.updates or UPDATES[cell.method]
-    return updates if cell.method == "dd" else whole_replays(updates)[0]
+    return updates if cell.method == "dd" else whole_replays(updates)
 
 
 def result_of(cell: Cell, options: Benchmark) -> Path:

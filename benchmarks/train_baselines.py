@@ -2,8 +2,8 @@
 
     python benchmarks/train_baselines.py                                                  # all 24 cells
     python benchmarks/train_baselines.py --datasets pointmaze-medium-stitch-v0            # six of them
-    python benchmarks/train_baselines.py --methods qrl --datasets pointmaze-giant-stitch-v0 --updates 1000000
-    python benchmarks/train_baselines.py --updates 200 --episodes 1 --curve-episodes 1 --results out      # a trial
+    python benchmarks/train_baselines.py --methods qrl --updates 1000000 --runs runs/million
+    python benchmarks/train_baselines.py --updates 200 --episodes 1 --curve-episodes 1 --results out --runs out  # trial
 
 A cell is one process: it trains, evaluates the agents kept on the way (the success curve), and runs `compdiffuser eval`
 on the last ones. Results go to results/DATASET-METHOD.json, times and curves to results/training_baselines.json, each
@@ -40,6 +40,7 @@ from compdiffuser.files import read_json, write_json
 from compdiffuser.planning.checkpoint import choose_device
 from compdiffuser.presets import preset
 from compdiffuser.training.config import TrainConfig
+from compdiffuser.types import UserError
 
 METHODS = ("gcbc", "gcivl", "gciql", "crl", "hiql", "qrl")  # the cheapest come first
 DATASETS = (*(f"pointmaze-{size}-stitch-v0" for size in ("medium", "large", "giant")), "antmaze-medium-stitch-v0")
@@ -85,7 +86,10 @@ class Benchmark:
 def main() -> None:
     options = tyro.cli(Benchmark)
     if options.inside:
-        run_cell(options.methods[0], options.datasets[0], options)
+        try:
+            run_cell(options.methods[0], options.datasets[0], options)
+        except UserError as error:
+            sys.exit(str(error))
         return
     for name in options.datasets:
         compdiffuser("data", "make", name)
@@ -149,8 +153,8 @@ def done(out: Path, options: Benchmark) -> bool:
 
 def snapshots(options: Benchmark) -> range:
     """The updates after which agents are kept: whole replays, so that a checkpoint falls on each."""
-    updates, replay = whole_replays(options.updates)
-    every = math.ceil(updates / options.snapshots / replay) * replay
+    updates = whole_replays(options.updates)
+    every = whole_replays(math.ceil(updates / options.snapshots))
     return range(every, updates, every)
 
 

@@ -74,7 +74,7 @@ class Episodes:
         return flags
 
     def digest(self) -> str:
-        """A few characters that differ where anything recorded does."""
+        """A few characters that differ where states, actions or episodes do."""
         arrays = (getattr(self, name) for name in ("observations", "actions", "starts", "lengths"))
         return hashlib.blake2b(b"".join(hashlib.blake2b(a.data).digest() for a in arrays), digest_size=6).hexdigest()
 

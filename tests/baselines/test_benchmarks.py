@@ -73,7 +73,7 @@ def test_agents_trained_elsewhere_are_only_evaluated(cells, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("updates", "expected"), [(200, [50, 100, 150]), (60_000, [12_000, 24_000, 36_000, 48_000]), (10, [2, 4, 6, 8])]
+    ("updates", "expected"), [(200, [50, 100, 150]), (60_000, [12_000, 24_000, 36_000, 48_000]), (10, [])]
 )
 def test_the_curve_has_points_of_whole_replays(cells, updates, expected):
     assert list(cells.snapshots(cells.Benchmark(updates=updates))) == expected

@@ -1,4 +1,4 @@
-"""Every loss row by row from its equations: which network is asked about what, and what each part trains."""
+"""Every loss of the six row by row from its equations: which network is asked about what, and what each part trains."""
 
 import math
 

@@ -131,7 +131,7 @@ def test_a_checkpoint_cannot_run_code(tmp_path):
 @pytest.mark.parametrize("change", [{"width": 48}, {"depth": 2}, {"neighbours": "encoder"}])
 def test_a_run_of_another_model_is_named(tmp_path, change):
     train(tmp_path, steps=10)
-    with pytest.raises(UserError, match="holds a run of another model: ") as error:
+    with pytest.raises(UserError, match="holds a run of another model; choose another folder, or remove") as error:
         train(tmp_path, learner(replace(MODEL, **change)), steps=20)
     assert "\n" not in str(error.value)
 

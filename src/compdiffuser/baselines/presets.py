@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from compdiffuser.baselines import method
-from compdiffuser.baselines.goals import RANDOM_GOALS
+from compdiffuser.baselines.goals import RANDOM_GOALS, GoalMix
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
@@ -47,7 +47,10 @@ def _family(preset: Preset) -> str:
 
 
 def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Settings given as "alpha=3", "hidden=[64,64]" or 'actor_goals={"trajectory":0,"random":1}'."""
+    """Settings given as "alpha=3", "hidden=[64,64]" or 'actor_goals={"trajectory":0,"random":1}'.
+
+    Of a mixture of goals, shares that are not named stay as the method has them.
+    """
     config = method(name).config()
     changes: dict[str, Any] = {}
     for text in texts:
@@ -55,18 +58,28 @@ def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
         names = [field.name for field in fields(config)]
         if key not in names:
             raise UserError(f"{name} has no setting '{key}'; it has {', '.join(names)}")
-        kind = type(getattr(config, key))
+        was = getattr(config, key)
         try:
-            read: Any = value if kind is str else json.loads(value)
-            changes[key] = kind(**read) if is_dataclass(kind) else tuple(read) if kind is tuple else kind(read)
-            if kind is int and changes[key] != read:
-                raise ValueError
+            changes[key] = _read(value, was)
         except UserError:
-            raise
+            raise  # a mixture of goals says itself what is wrong
         except (ValueError, TypeError):
-            was = getattr(config, key)
             raise UserError(f"setting '{key}' of {name} cannot be '{value}'; its default is {was}") from None
     return changes
+
+
+def _read(text: str, default: Any) -> Any:
+    """A setting of its default's type."""
+    if isinstance(default, str):
+        return text
+    value = json.loads(text)
+    if isinstance(default, GoalMix):
+        return replace(default, **value)
+    if isinstance(default, tuple):
+        return tuple(value)
+    if type(default) is int and int(value) != value:
+        raise ValueError
+    return type(default)(value)
 
 
 def config_from(kind: type[Any], values: Mapping[str, Any]) -> Any:

@@ -36,7 +36,6 @@ def train_config(config: Any, steps: int, **changes: Any) -> TrainConfig:
     The rate is constant, unless a method's config has a `schedule`; it may also have `warmup` and `weight_decay`.
     `steps` are rounded up to whole replays.
     """
-    steps, replay = whole_replays(steps)
     settings = {
         "learning_rate": config.learning_rate,
         "batch": config.batch,
@@ -47,17 +46,16 @@ def train_config(config: Any, steps: int, **changes: Any) -> TrainConfig:
         "beta2": 0.999,
         "ema": None,
         "precision": "tf32",
-        "updates_per_replay": replay,
+        "updates_per_replay": REPLAY,
         "checkpoint_every": 100_000,
         "log_every": 1_000,
     }
-    return TrainConfig(steps=steps, **(settings | changes))
+    return TrainConfig(steps=whole_replays(steps), **(settings | changes))
 
 
-def whole_replays(updates: int) -> tuple[int, int]:
-    """Updates rounded up to whole replays, and the updates of one: `REPLAY`, or 1 where fewer are asked for."""
-    replay = REPLAY if updates >= REPLAY else 1
-    return math.ceil(updates / replay) * replay, replay
+def whole_replays(updates: int) -> int:
+    """Updates rounded up to whole replays; what is less than one update stays, to be refused."""
+    return math.ceil(updates / REPLAY) * REPLAY if updates > 0 else updates
 
 
 def goal_dims(preset: Preset, width: int, whole: bool) -> tuple[int, ...]:
@@ -154,7 +152,7 @@ def _check_actions(method: str, episodes: Episodes) -> None:
 def _check_training(config: Any, training: TrainConfig, snapshots: Sequence[int]) -> None:
     """Refuse a loop that would not train as the method's config says, or keep the agents that are asked for."""
     expected = train_config(config, training.steps)
-    for name in ("batch", "learning_rate", "schedule", "warmup", "weight_decay", "clip", "ema"):
+    for name in ("batch", "learning_rate", "schedule", "warmup", "weight_decay", "beta2", "clip", "ema"):
         if (given := getattr(training, name)) != (own := getattr(expected, name)):
             raise UserError(f"the method's {name} is {own}, not {given}; make loop settings with train_config")
     for updates in snapshots:

@@ -26,6 +26,7 @@ def render_speed(results: Sequence[Result], only_targets: bool = False, group: s
 def render_grid(results: Sequence[Result], group: str) -> str:
     """The entries of a group that tell their `row` and `column`, a line for each row of each machine."""
     entries = [entry for result in results for entry in result.get("benchmarks", ()) if entry.get("group") == group]
+    entries = [entry for entry in entries if "row" in entry and "column" in entry]
     columns = list(dict.fromkeys(entry["column"] for entry in entries))
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for entry in entries:

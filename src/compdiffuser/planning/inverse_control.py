@@ -134,7 +134,7 @@ def train_controller(
     now, later, _, _ = steps.sample(SAMPLES, model.horizons[0], generator)
     network.scale_to(now, network.planned(later - now))
     pace = steps.speed(SAMPLES, generator)
-    about = {"dataset": preset.name, "data": episodes.digest(), "horizons": list(model.horizons)}
+    about = {"dataset": preset.name, "data": episodes.digest(), **model.to_dict()}
     outcome = fit(ControlLearner(network, steps, config.batch), config, device, out, progress=progress, about=about)
     record = {
         "dataset": preset.name,

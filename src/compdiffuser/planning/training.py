@@ -78,7 +78,7 @@ def train_planner(
 
     about = {
         "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(preset.plan_dims),
-        "stride": preset.stride, "padding": [preset.front_padding, preset.back_padding],
+        "stride": preset.stride, "padding": [preset.front_padding, preset.back_padding], **model.to_dict(),
     }  # fmt: skip
     outcome = fit(learner, config, device, out, progress=progress, watch=watch, about=about)
     record = {

@@ -238,8 +238,9 @@ def fit(
                 if updater.processes == 1:
                     updater.capture()
                 # Compiling and capturing are no training: the clock that ends it starts now.
-                preparation = time.perf_counter() - begun
-                begun += preparation
+                kept = time.perf_counter()
+                preparation = kept - begun
+                begun = kept
             updater.update(step, done)
             step += replay
             if _passed(config.log_every, step, replay):
@@ -250,7 +251,7 @@ def fit(
                     watch(seconds, updater.average)
             due, now = _passed(config.checkpoint_every, step, replay), time.perf_counter()
             if (due or now - kept > CHECKPOINT_SECONDS) and updater.rank == 0:
-                save_resume(out, updater, config, step, before + now - begun, about)
+                save_resume(out, updater, config, step, before + (0.0 if preparing else now - begun), about)
                 kept = now
             if due and updater.rank == 0 and on_checkpoint is not None:
                 on_checkpoint(step)

@@ -14,7 +14,7 @@ from compdiffuser.types import UserError
 
 NAME = "resume.pt"
 # What may change between a run and its continuation.
-FREE = {"steps", "time_limit", "checkpoint_every", "log_every", "updates_per_replay"}
+FREE = {"steps", "time_limit", "checkpoint_every", "log_every"}
 
 
 class Resumable(Protocol):
@@ -58,8 +58,8 @@ def load_resume(out: Path, learner: Resumable, config: TrainConfig, about: Mappi
         )
     try:
         learner.restore(saved)
-    except (RuntimeError, ValueError, KeyError) as error:
-        raise UserError(f"'{out}' holds a run of another model: {str(error).splitlines()[0]}") from None
+    except (RuntimeError, ValueError, KeyError):
+        raise UserError(f"'{out}' holds a run of another model; choose another folder, or remove this one") from None
     return step, seconds
 
 

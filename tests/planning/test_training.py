@@ -1,0 +1,48 @@
+"""A planner's run continues as what it began as, and as nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compdiffuser.models.denoiser import DenoiserConfig
+from compdiffuser.planning.training import preset_for, train_planner
+from compdiffuser.training.config import TrainConfig
+from compdiffuser.types import Episodes, UserError
+
+OWN = replace(preset_for("mine.npz"), horizon=16, overlap=4)
+SMALL = DenoiserConfig(horizon=16, overlap=4, width=32, depth=1, heads=2)
+
+
+def lines(scale: float = 1.0) -> Episodes:
+    ends = scale * np.random.default_rng(0).uniform(-5, 5, (2, 20, 1, 2))
+    states = ends[0] + (ends[1] - ends[0]) * np.linspace(0, 1, 40)[None, :, None]
+    terminals = np.tile(np.arange(40) == 39, 20)
+    return Episodes.from_terminals(states.reshape(-1, 2).astype(np.float32), np.zeros((800, 2)), terminals)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("run")
+    train_planner(lines(), OWN, out, model=SMALL, config=TrainConfig(steps=2, batch=4), progress=False)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("preset", "model", "sentence"),
+    [
+        (OWN, replace(SMALL, preset="paper"), "preset default, not paper"),
+        (replace(OWN, overlap=8), SMALL, "overlap 4, not 8"),
+        (replace(OWN, stride=2), SMALL, "stride 1, not 2"),
+        (replace(OWN, front_padding=8), SMALL, r"padding \[32, 32\], not \[8, 32\]"),
+        (replace(OWN, name="other"), SMALL, "dataset mine, not other"),
+    ],
+)
+def test_a_run_does_not_continue_as_another(run, preset, model, sentence):
+    with pytest.raises(UserError, match=f"holds a run with {sentence}; choose another folder"):
+        train_planner(lines(), preset, run, model=model, config=TrainConfig(steps=4, batch=4), progress=False)
+
+
+def test_a_run_does_not_continue_on_other_data(run):
+    with pytest.raises(UserError, match=r"holds a run with data \w{12}, not \w{12}"):
+        train_planner(lines(2.0), OWN, run, model=SMALL, config=TrainConfig(steps=4, batch=4), progress=False)

@@ -89,12 +89,13 @@ def test_a_plan_with_too_few_chunks_is_not_certified():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--start", "0", "--goal", "4,4"], "a start has 2 dimensions here"),
-        (["--start", "x,0", "--goal", "4,4"], "the start must be numbers separated by commas, not 'x,0'"),
+        (["--start", "0", "--goal", "4,0"], "a start has 2 dimensions here"),
+        (["--start", "x,0", "--goal", "4,0"], "the start must be numbers separated by commas, not 'x,0'"),
         (["--start", "0,0", "--goal", "400,4"], "lies outside the data"),
-        (["--start", "0,0", "--goal", "4,4", "--chunks", "0"], "must be at least 1, not 0"),
-        (["--start", "0,0", "--goal", "4,4", "--chunks", "some"], "chunks must be 'auto' or a number, not 'some'"),
-        (["--start", "0,0", "--goal", "4,4", "--candidates", "0"], "candidates must be at least 1, not 0"),
+        (["--start", "0,0", "--goal", "8,0"], "the goal [8.0, 0.0] lies in a wall"),
+        (["--start", "0,0", "--goal", "4,0", "--chunks", "0"], "must be at least 1, not 0"),
+        (["--start", "0,0", "--goal", "4,0", "--chunks", "some"], "chunks must be 'auto' or a number, not 'some'"),
+        (["--start", "0,0", "--goal", "4,0", "--candidates", "0"], "candidates must be at least 1, not 0"),
     ],
 )
 def test_mistakes_get_one_sentence_and_code_2(arguments, sentence):
@@ -121,7 +122,7 @@ def test_own_data_is_trained_on_resumed_and_planned_with(tmp_path):
     assert planner.plan([0, 0], [1, 1], n_chunks=2, n_candidates=2).states.shape == (52, 2)
     np.savez(tmp_path / "mine.npz", observations=2 * states, actions=np.zeros_like(states), terminals=ends)
     done = run("train", str(tmp_path / "mine.npz"), "--steps", "30", "--out", out, "--device", "cpu", *small, code=2)
-    assert "holds a run with data " in done.stderr
+    assert "holds a run on other data of that name" in done.stderr
 
 
 @pytest.mark.parametrize(

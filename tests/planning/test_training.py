@@ -43,6 +43,12 @@ def test_a_run_does_not_continue_as_another(run, preset, model, sentence):
         train_planner(lines(), preset, run, model=model, config=TrainConfig(steps=4, batch=4), progress=False)
 
 
+@pytest.mark.parametrize("dims", [(0, 2), (0, 0), (-1, 0)])
+def test_dimensions_that_there_are_not_are_named(tmp_path, dims):
+    with pytest.raises(UserError, match=r"planned dimensions are different ones of 0 to 1, not \["):
+        train_planner(lines(), replace(OWN, plan_dims=dims), tmp_path, model=SMALL, progress=False)
+
+
 def test_a_run_does_not_continue_on_other_data(run):
-    with pytest.raises(UserError, match=r"holds a run with data \w{12}, not \w{12}"):
+    with pytest.raises(UserError, match="holds a run on other data of that name; choose"):
         train_planner(lines(2.0), OWN, run, model=SMALL, config=TrainConfig(steps=4, batch=4), progress=False)

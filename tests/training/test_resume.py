@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_run import CPU, MODEL, learner, settings, train
+from small_run import CPU, MODEL, LineLearner, learner, settings, train
 
 from compdiffuser.training import loop
 from compdiffuser.types import UserError
@@ -168,6 +168,38 @@ def test_a_slow_run_is_kept_by_the_clock(tmp_path, monkeypatch):
     loop.fit(learner(), settings(steps=5, checkpoint_every=3), CPU, tmp_path, progress=False, on_checkpoint=told.append)
     assert kept == [1, 2, 3, 4, 5, 5]  # and once more at the end
     assert told == [3]
+
+
+def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch):
+    """After the updates at hand, and with the bits of a run that was not stopped."""
+    losses = []
+
+    def loss(self, module, generator, of=LineLearner.loss):
+        losses.append(1)
+        if len(losses) == 7:
+            signal.raise_signal(signal.SIGINT)
+        return of(self, module, generator)
+
+    monkeypatch.setattr(LineLearner, "loss", loss)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt, match="stopped after 7 updates, which are kept; the same command continues"):
+        train(tmp_path / "stopped", steps=20)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert torch.load(tmp_path / "stopped" / "resume.pt", weights_only=True)["step"] == 7
+    _, continued = train(tmp_path / "stopped", steps=20)
+    assert len(losses) == 20
+    assert same(continued, train(tmp_path / "whole", steps=20)[1])
+
+
+def test_ctrl_c_twice_stops_at_once(tmp_path, monkeypatch):
+    def loss(self, module, generator):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(LineLearner, "loss", loss)
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        train(tmp_path, steps=20)
+    assert not (tmp_path / "resume.pt").exists()
 
 
 def test_a_full_disk_is_a_sentence_and_keeps_the_last_checkpoint(tmp_path, monkeypatch):

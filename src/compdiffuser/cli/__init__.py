@@ -63,12 +63,20 @@ Commands = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, run, and turn a user's mistake into one sentence."""
-    command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=argv)
     try:
+        _refuse_repetition(sys.argv[1:] if argv is None else argv)
+        command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=argv)
         return command.run()
     except UserError as error:
         print(f"compdiffuser: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("compdiffuser: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"compdiffuser: {str(error) or 'interrupted'}", file=sys.stderr)
         return 130
+
+
+def _refuse_repetition(arguments: Sequence[str]) -> None:
+    """An option that is given twice would silently lose what it was given first."""
+    given = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    if twice := [name for number, name in enumerate(given) if name in given[:number]]:
+        raise UserError(f"{twice[0]} is given twice; give it once, with all its values")

@@ -62,6 +62,7 @@ class Plan:
     """Print the plan as one JSON object."""
 
     def run(self) -> int:
+        from compdiffuser.data.mazes import maze
         from compdiffuser.planning.config import PlanConfig
         from compdiffuser.planning.planner import Planner
 
@@ -69,12 +70,15 @@ class Plan:
             raise UserError(f"a wave has at least 1 candidate, not {self.wave}")
         config = PlanConfig(wave=self.wave, scaffold=None if self.scaffold == "none" else self.scaffold)
         planner = Planner.from_pretrained(self.model, self.device, config)
+        start, goal = numbers(self.start, "start"), numbers(self.goal, "goal")
+        if planner.preset.maze:
+            maze(planner.preset.maze).check_room({"start": start, "goal": goal})
         given = {"steps": self.steps, "repeats": self.repeats, "order": self.order}
         changes = {name: value for name, value in given.items() if value not in (None, "default")}
         frames = Frames() if self.gif else None
         with Bar(frames) as bar:
             plan = planner.with_sampler(**changes).plan(
-                numbers(self.start, "start"), numbers(self.goal, "goal"), n_chunks=chunk_count(self.chunks),
+                start, goal, n_chunks=chunk_count(self.chunks),
                 n_candidates=self.candidates, seed=self.seed, watch=bar.watch,
             )  # fmt: skip
         if self.png:

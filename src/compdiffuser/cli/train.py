@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -37,7 +38,8 @@ class Train:
     preset: Literal["default", "paper"] = "default"
     """Noise formulation: ours (EDM preconditioning), or the paper's (512-step cosine DDPM predicting x₀)."""
     steps: int | None = None
-    """Updates; by default 40,000 (baselines: 1,000,000), or as many as the time limit allows."""
+    """Updates (baselines: rounded up to a multiple of 50); by default 40,000 (1,000,000), or as many as the time limit
+    allows."""
     time_limit: float | None = None
     """Seconds of training."""
     batch: int | None = None
@@ -152,7 +154,7 @@ class Train:
             augment=None if self.augment == "none" else Augmentation(self.augment, self.clusters),
             manifest=storage.origin_of(self.dataset)[1], compiled=None if self.compile else False,
         )  # fmt: skip
-        hint = f"evaluate with: compdiffuser eval {out} --method {self.method}"
+        hint = f"evaluate with: compdiffuser eval {out} --method {self.method}" if record.environment else ""
         return tell(checkpoint.record["outcome"], out, hint, self.json)
 
     def _steps(self, usual: int) -> int:
@@ -175,13 +177,15 @@ class Train:
 
 
 def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int:
-    """What a training came to, for people or as one JSON object."""
+    """What a training came to, for people or as one JSON object; of several processes the first one tells it."""
+    if int(os.environ.get("RANK", "0")) > 0:
+        return 0
     outcome = {"out": str(out), **results}
     if as_json:
         print(json.dumps(outcome))
     else:
         print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
-        print(f"written {out}; {hint}")
+        print(f"written {out}; {hint}" if hint else f"written {out}")
     return 0
 
 

@@ -7,6 +7,7 @@ cells of one metre and row 0 at the top. The layouts are kept here so that drawi
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -79,6 +80,16 @@ class Maze:
         probes = [(margin * sx, margin * sy) for sx in (-1, 1) for sy in (-1, 1)] if margin else [(0.0, 0.0)]
         hits = np.stack([self._wall_at(xy + np.array(probe)) for probe in probes])
         return np.asarray(hits.any(axis=0) if margin >= 0 else hits.all(axis=0))
+
+    def check_room(self, states: Mapping[str, Sequence[float]], margin: float = 0.0) -> None:
+        """Refuse named states in a wall, or closer to one than `margin`. Those with no place in the maze pass."""
+        left, right, bottom, top = self.extent
+        for what, state in states.items():
+            xy = np.asarray(state[:2])
+            if len(xy) == 2 and left <= xy[0] <= right and bottom <= xy[1] <= top and self.in_wall(xy, margin):
+                place = "lies in a wall" if self.in_wall(xy) else "is too close to a wall"
+                room = f"; an agent needs {margin:g} m of room" if margin else ""
+                raise UserError(f"the {what} {list(state)} {place}{room}")
 
     def _wall_at(self, xy: Array) -> Array:
         padded = np.pad(self.walls, 1, constant_values=True)

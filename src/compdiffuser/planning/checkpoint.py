@@ -69,6 +69,8 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
     """Read a pretrained planner by dataset name, by folder, or by hub id (`owner/name`)."""
     folder = locate(name_or_path)
     config = read_json(folder / CONFIG)
+    if "sizes" in config:
+        raise UserError(f"'{folder}' holds an agent of {config.get('method')}, which makes no plans; eval drives it")
     try:
         if config["format"] != FORMAT:
             raise UserError(f"'{folder}' has checkpoint format {config['format']}, this version reads {FORMAT}")
@@ -111,7 +113,7 @@ def locate(name_or_path: str | os.PathLike[str]) -> Path:
         return shipped
     if text in PRESETS:
         raise UserError(f"no planner is shipped for '{text}'; train one with: compdiffuser train {text}")
-    if text.count("/") == 1 and not text.startswith((".", "/")) and not Path(text).parent.is_dir():
+    if text.count("/") == 1 and not text.startswith((".", "/", "runs/")) and not Path(text).parent.is_dir():
         return _from_hub(text)
     if "/" in text:
         raise UserError(f"there is no checkpoint at '{text}'")

@@ -29,7 +29,7 @@ from compdiffuser.presets import preset as preset_named
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.loop import fit
-from compdiffuser.types import Episodes
+from compdiffuser.types import Episodes, UserError
 
 
 def train_planner(
@@ -56,6 +56,9 @@ def train_planner(
     model = replace(
         model or DenoiserConfig(), horizon=preset.horizon, overlap=preset.overlap, dim=len(preset.plan_dims)
     )
+    width, dims = episodes.observations.shape[1], preset.plan_dims
+    if len(set(dims)) < len(dims) or not all(0 <= dim < width for dim in dims):
+        raise UserError(f"planned dimensions are different ones of 0 to {width - 1}, not {list(dims)}")
     episodes = standing(episodes) if preset.expert else episodes
     objective = objective_for(preset)
     states = episodes.observations[:, list(preset.plan_dims)]

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -225,7 +228,8 @@ def fit(
     warm = step + WARM_REPLAYS * replay
     losses = step
     show, write = progress and updater.rank == 0, updater.rank == 0
-    with TrainLog(out, config, step, before, getattr(learner, "parts", ()), show=show, write=write) as log:
+    told = TrainLog(out, config, step, before, getattr(learner, "parts", ()), show=show, write=write)
+    with _stoppable() as stopped, told as log:
         while True:
             preparing = on_gpu and step <= warm
             seconds = updater.agreed(before + (0.0 if preparing else time.perf_counter() - begun))
@@ -250,11 +254,13 @@ def fit(
                 if watch is not None:
                     watch(seconds, updater.average)
             due, now = _passed(config.checkpoint_every, step, replay), time.perf_counter()
-            if (due or now - kept > CHECKPOINT_SECONDS) and updater.rank == 0:
+            if (due or stopped() or now - kept > CHECKPOINT_SECONDS) and updater.rank == 0:
                 save_resume(out, updater, config, step, before + (0.0 if preparing else now - begun), about)
                 kept = now
             if due and updater.rank == 0 and on_checkpoint is not None:
                 on_checkpoint(step)
+            if stopped():
+                raise KeyboardInterrupt(f"stopped after {step} updates, which are kept; the same command continues")
     if on_gpu:
         torch.cuda.synchronize()
     seconds = before + time.perf_counter() - begun
@@ -264,6 +270,26 @@ def fit(
     updater.meet()
     peak = torch.cuda.max_memory_allocated() if on_gpu else 0
     return Outcome(step, seconds, preparation, log.last_loss, peak)
+
+
+@contextmanager
+def _stoppable() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed: what is at hand can be finished, and kept. Pressed again, it stops at once."""
+    before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # where signals cannot be waited for
+        yield pressed.is_set
+        return
+
+    def press(number: int, frame: object) -> None:
+        pressed.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _passed(every: int, step: int, replay: int) -> bool:

@@ -65,6 +65,8 @@ def load_resume(out: Path, learner: Resumable, config: TrainConfig, about: Mappi
 
 def _refuse_another(out: Path, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for name, value in now.items():
+        if name == "data" and was.get(name, value) != value:
+            raise UserError(f"'{out}' holds a run on other data of that name; choose another folder")
         if name in was and was[name] != value:
             raise UserError(
                 f"'{out}' holds a run with {name} {was[name]}, not {value}; choose another folder or the same value"

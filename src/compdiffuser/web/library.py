@@ -75,14 +75,8 @@ class Library:
     def check(self, name: str, states: dict[str, Sequence[float]]) -> None:
         """Refuse states without room for an agent, where the maze is known."""
         layout = layout_of(self.get(name))
-        if layout is None:
-            return
-        for what, state in states.items():
-            if len(state) >= 2 and layout.in_wall(np.asarray(state[:2]), CLEARANCE * layout.unit):
-                place = "lies in a wall" if layout.in_wall(np.asarray(state[:2])) else "is too close to a wall"
-                raise UserError(
-                    f"the {what} {list(state)} {place}; an agent needs {CLEARANCE * layout.unit:g} m of room"
-                )
+        if layout is not None:
+            layout.check_room(states, CLEARANCE * layout.unit)
 
     def describe(self, name: str) -> ModelReply:
         planner = self.get(name)

@@ -170,7 +170,15 @@ def test_a_slow_run_is_kept_by_the_clock(tmp_path, monkeypatch):
     assert told == [3]
 
 
-def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch):
+@pytest.fixture
+def foreground():
+    """As in a terminal: tests may run in a background that ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch, foreground):
     """After the updates at hand, and with the bits of a run that was not stopped."""
     losses = []
 
@@ -181,17 +189,16 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch):
         return of(self, module, generator)
 
     monkeypatch.setattr(LineLearner, "loss", loss)
-    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt, match="stopped after 7 updates, which are kept; the same command continues"):
         train(tmp_path / "stopped", steps=20)
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert torch.load(tmp_path / "stopped" / "resume.pt", weights_only=True)["step"] == 7
     _, continued = train(tmp_path / "stopped", steps=20)
     assert len(losses) == 20
     assert same(continued, train(tmp_path / "whole", steps=20)[1])
 
 
-def test_ctrl_c_twice_stops_at_once(tmp_path, monkeypatch):
+def test_ctrl_c_twice_stops_at_once(tmp_path, monkeypatch, foreground):
     def loss(self, module, generator):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
@@ -200,6 +207,16 @@ def test_ctrl_c_twice_stops_at_once(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt, match=r"^$"):
         train(tmp_path, steps=20)
     assert not (tmp_path / "resume.pt").exists()
+
+
+def test_what_ignores_ctrl_c_goes_on_ignoring_it(tmp_path, monkeypatch, foreground):
+    def loss(self, module, generator, of=LineLearner.loss):
+        signal.raise_signal(signal.SIGINT)
+        return of(self, module, generator)
+
+    monkeypatch.setattr(LineLearner, "loss", loss)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert train(tmp_path, steps=3)[0].steps == 3
 
 
 def test_a_full_disk_is_a_sentence_and_keeps_the_last_checkpoint(tmp_path, monkeypatch):

@@ -275,9 +275,10 @@ def fit(
 @contextmanager
 def _stoppable() -> Iterator[Callable[[], bool]]:
     """Whether Ctrl-C was pressed: what is at hand can be finished, and kept. Pressed again, it stops at once."""
-    before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
+    before = signal.getsignal(signal.SIGINT)
     pressed = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # where signals cannot be waited for
+    # Others than the main thread cannot wait for it, and a process in the background ignores it.
+    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
         yield pressed.is_set
         return
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from compdiffuser.files import read_json, replacing, sha256, write_json
+from compdiffuser.files import check_writable, read_json, replacing, sha256, sync_folder, write_json
 from compdiffuser.types import UserError
 
 
@@ -100,6 +100,37 @@ def test_a_target_that_is_a_folder_is_a_sentence(tmp_path):
     assert names(tmp_path) == ["file.json"]
 
 
+def test_names_reach_the_disk_in_order(tmp_path, monkeypatch):
+    """A file before its name, and the name of each new folder before what lies in it."""
+    synced = []
+
+    def sync(number):
+        synced.append(os.path.relpath(os.readlink(f"/proc/self/fd/{number}"), tmp_path))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write_json(tmp_path / "a" / "b" / "file.json", 1)
+    assert synced[:2] == [".", "a"]
+    assert synced[2].startswith(os.path.join("a", "b", ".file.json"))
+    assert synced[3:] == [os.path.join("a", "b")]
+
+
+def test_a_folder_that_cannot_be_synced_is_no_failure(tmp_path):
+    sync_folder(tmp_path / "nowhere")
+
+
+def test_a_path_is_tried_before_work_begins(tmp_path, monkeypatch):
+    check_writable(tmp_path / "new" / "folder" / "file.json")
+    assert names(tmp_path / "new" / "folder") == []
+    with pytest.raises(UserError, match=r"cannot write '.*': it is a folder"):
+        check_writable(tmp_path)
+    (tmp_path / "taken").write_text("I am a file")
+    with pytest.raises(UserError, match=r"cannot write '.*taken/x.json': "):
+        check_writable(tmp_path / "taken" / "x.json")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(UserError, match=r"cannot write '.*x.json': permission denied"):
+        check_writable(tmp_path / "x.json")
+
+
 def test_json_makes_the_round_trip(tmp_path):
     value = {"σ": [0.1, 0.2], "name": "größer", "nothing": None}
     write_json(tmp_path / "file.json", value)
@@ -116,7 +147,7 @@ def test_json_that_cannot_be_written_leaves_the_old_file(tmp_path):
     assert names(tmp_path) == ["file.json"]
 
 
-@pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe\x00broken"])
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe\x00broken", b"[" * 100_000])
 def test_broken_json_is_a_sentence(tmp_path, content):
     path = tmp_path / "file.json"
     path.write_bytes(content)

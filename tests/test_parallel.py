@@ -6,6 +6,7 @@ import pytest
 
 from compdiffuser import parallel
 from compdiffuser.data.generate import Shard, record_shard
+from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
 
@@ -60,7 +61,8 @@ def test_wrong_engines_and_workers_are_named(monkeypatch):
 
 def test_ray_records_what_local_processes_record():
     ray = pytest.importorskip("ray")
-    shards = [Shard("robotics-pointmaze-umaze-v0", "train", first, 2, seed=0, policy=None) for first in (0, 2)]
+    umaze = preset("robotics-pointmaze-umaze-v0")
+    shards = [Shard(umaze, "train", first, 2, seed=0, steersman=None) for first in (0, 2)]
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     try:
         far = parallel.run(record_shard, shards, workers=2, engine="ray")

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import joblib
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from compdiffuser.progress import progress_bar
 from compdiffuser.types import UserError
 
 Job = TypeVar("Job")
@@ -21,7 +20,7 @@ Result = TypeVar("Result")
 
 ENGINES = ("local", "ray")
 QUIET_SECONDS = 2.0
-"""Work that takes less than this says nothing where no one watches a terminal."""
+"""Shorter work prints nothing where stderr is no terminal."""
 
 
 def run(
@@ -97,9 +96,7 @@ def _shown(results: Iterable[Result], total: int, label: str) -> Iterator[Result
         if seconds > QUIET_SECONDS:
             print(f"{label}: {total} of {total} in {seconds:.1f} s", file=sys.stderr)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=Console(stderr=True)) as bar:
+    with progress_bar() as bar:
         task = bar.add_task(label, total=total)
         for result in results:
             yield result

@@ -1,4 +1,5 @@
-"""One frozen record per dataset: what is recorded, what is planned, and how a plan is executed and evaluated.
+"""One frozen record per dataset: its world, how it is recorded, how it is cut into chunks, how plans are executed and
+how they are evaluated.
 
 Chunk lengths, step limits and replanning rules follow the paper's implementation appendix; a field that differs says
 so.
@@ -7,9 +8,73 @@ so.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
+from compdiffuser.domains import DOMAINS, Domain, Space, domain
+from compdiffuser.domains.mazes import Maze
 from compdiffuser.types import UserError
+
+
+@dataclass(frozen=True)
+class RecordingConfig:
+    """How a dataset is recorded."""
+
+    recipe: str
+    """A key of `data.recipes.RECIPES`."""
+    episodes: int
+    """Training episodes; a tenth of them more is recorded for validation."""
+    steps: int
+    """States per episode (an upper bound where episodes end at their goal)."""
+    noise: float = 0.2
+    """Standard deviation of the noise on an expert's actions."""
+
+
+@dataclass(frozen=True)
+class ChunkConfig:
+    """How recorded states are cut into chunks, and how many a plan is made of."""
+
+    horizon: int = 160
+    """H, states per chunk."""
+    overlap: int = 56
+    """O, states shared by neighbouring chunks."""
+    stride: int = 1
+    """Environment steps between the states of a chunk; above 1, plans are followed by progress and not by time."""
+    count: int = 3
+    """K of the paper, used where a fixed number is asked for."""
+    most: int = 6
+    """Largest K that automatic planning tries."""
+    scaffold: float | None = None
+    """Noise level σ from which candidates begin along a way through the recorded states; None: all from pure noise."""
+    front_padding: int = 64
+    """Copies of the first state that may precede a training window."""
+    back_padding: int = 0
+    """Copies of the last state that may follow a training window."""
+
+
+@dataclass(frozen=True)
+class ExecutionConfig:
+    """When a plan is given up for a new one."""
+
+    replan_distance: float = 1.0
+    """Replan when the agent is further than this (metres) from its subgoal."""
+    max_replans: int = 10
+    """Plans per episode after the first."""
+    replan_delta: int = 10
+    """δ of the receding K: larger keeps K longer."""
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """What an evaluation is made of."""
+
+    step_limit: int = 1000
+    """Environment steps per episode in the paper."""
+    benchmark_step_limit: int = 1000
+    """Environment steps per episode as the benchmark registers it: OGBench, or gymnasium-robotics."""
+    episodes: int = 20
+    """Episodes per task."""
 
 
 @dataclass(frozen=True)
@@ -18,143 +83,163 @@ class Preset:
 
     name: str
     """Dataset name; also the name of its pretrained planner."""
-    environment: str
-    """Gymnasium id of the simulator."""
-    maze: str
-    """Layout in `data.mazes`."""
-    recipe: str
-    """Generator that records it, a key of `data.recipes`."""
-    episodes: int
-    """Training episodes; a tenth of them more is recorded for validation."""
-    episode_steps: int
-    """States per episode (an upper bound where episodes end at their goal)."""
-    plan_dims: tuple[int, ...] = (0, 1)
-    """Observation dimensions that are planned."""
-    horizon: int = 160
-    """H, states per chunk."""
-    overlap: int = 56
-    """O, states shared by neighbouring chunks."""
-    stride: int = 1
-    """Environment steps between the states of a chunk; above 1, plans are followed by progress and not by time."""
-    chunks: int = 3
-    """K of the paper, used where a fixed number is asked for."""
-    max_chunks: int = 6
-    """Largest K that automatic planning tries."""
-    scaffold: float | None = None
-    """Noise level σ from which candidates begin along a way through the recorded states; None: all from pure noise."""
-    front_padding: int = 64
-    """Copies of the first state that may precede a training window."""
-    back_padding: int = 0
-    """Copies of the last state that may follow a training window."""
-    controller: str = "point"
-    """How a plan is followed: a key of `planning.controllers`."""
-    step_limit: int = 1000
-    """Environment steps per episode in the paper."""
-    ogbench_step_limit: int = 1000
-    """Environment steps per episode as the benchmark registers it: OGBench, or gymnasium-robotics."""
-    task_episodes: int = 20
-    """Evaluation episodes per task."""
-    replan_distance: float = 1.0
-    """Replan when the agent is further than this (metres) from its subgoal."""
-    max_replans: int = 10
-    """Plans per episode after the first."""
-    replan_delta: int = 10
-    """δ of the receding K: larger keeps K longer."""
-    expert: str = ""
-    """The locomotion expert that walks the body when data is recorded; none where actions move it directly."""
-    expert_noise: float = 0.2
-    """Standard deviation of the noise on the expert's actions."""
+    domain: Domain
+    recording: RecordingConfig | None = None
+    """None: it was recorded elsewhere."""
+    chunks: ChunkConfig = field(default_factory=ChunkConfig)
+    execution: ExecutionConfig = field(default_factory=ExecutionConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    tuned_as: str | None = None
+    """Family whose tuned settings baselines take; None: the world's own."""
+
+    @property
+    def family(self) -> str:
+        """The column of tuned settings that it belongs to."""
+        return self.tuned_as or self.domain.family
+
+    @property
+    def space(self) -> Space:
+        """What is planned."""
+        return self.domain.space
+
+    @property
+    def maze(self) -> Maze | None:
+        return self.domain.maze
+
+    def planning(self, dims: Sequence[int]) -> Preset:
+        """The same dataset with other planned dimensions."""
+        return replace(self, domain=self.domain.planning(dims))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON: of the world its name, what is planned, and where its walls are."""
+        world = {"name": self.domain.name, "space": self.space.to_dict(), "maze": self.maze and self.maze.to_dict()}
+        parts = ("recording", "chunks", "execution", "evaluation")
+        plain = {part: _plain(getattr(self, part)) for part in parts}
+        return {"name": self.name, "domain": world, **plain, "tuned_as": self.tuned_as}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Preset:
+        """The preset that a file describes; a world that is not registered here can still be planned in and drawn."""
+        described = values["domain"]
+        name, space = described["name"], Space.from_dict(described["space"])
+        if name in DOMAINS:
+            world = replace(DOMAINS[name], space=space)
+        else:
+            layout = described["maze"]
+            world = Domain(name, space=space, maze=None if layout is None else Maze.from_dict(layout))
+        return cls(
+            values["name"],
+            world,
+            None if values["recording"] is None else RecordingConfig(**values["recording"]),
+            ChunkConfig(**values["chunks"]),
+            ExecutionConfig(**values["execution"]),
+            EvaluationConfig(**values["evaluation"]),
+            values["tuned_as"],
+        )
 
 
-def _point(size: str, chunks: int, max_chunks: int) -> Preset:
+OWN_CHUNKS = ChunkConfig(horizon=64, overlap=24, most=16, front_padding=32, back_padding=32)
+"""For data of one's own."""
+OWN_RECORDING = RecordingConfig("demonstrations", episodes=1000, steps=1000)
+"""For a world of one's own that demonstrates."""
+
+
+def own_preset(name: str, world: Domain | None = None) -> Preset:
+    """The preset of a world, or of data without one."""
+    if world is None:
+        return Preset(name, Domain(name), chunks=OWN_CHUNKS)
+    return Preset(name, world, OWN_RECORDING if world.demonstrate else None, OWN_CHUNKS)
+
+
+def _plain(part: Any) -> dict[str, Any] | None:
+    return None if part is None else asdict(part)
+
+
+def _point(size: str, count: int, most: int) -> Preset:
     return Preset(
         name=f"pointmaze-{size}-stitch-v0",
-        environment=f"pointmaze-{size}-v0",
-        maze=size,
-        recipe="stitch",
-        episodes=5000,
-        episode_steps=201,
-        chunks=chunks,
-        max_chunks=max_chunks,
+        domain=domain(f"pointmaze-{size}"),
+        recording=RecordingConfig("stitch", episodes=5000, steps=201),
+        chunks=ChunkConfig(count=count, most=most),
     )
 
 
-def _ant(size: str, chunks: int, max_chunks: int, step_limit: int) -> Preset:
-    return replace(
-        _point(size, chunks, max_chunks),
+def _ant(size: str, count: int, most: int, step_limit: int) -> Preset:
+    return Preset(
         name=f"antmaze-{size}-stitch-v0",
-        environment=f"antmaze-{size}-v0",
-        scaffold=0.25,
-        controller="inverse-dynamics",
-        step_limit=step_limit,
-        replan_distance=4.0,
-        replan_delta=50,
-        expert="ant",
+        domain=domain(f"antmaze-{size}"),
+        recording=RecordingConfig("stitch", episodes=5000, steps=201),
+        chunks=ChunkConfig(count=count, most=most, scaffold=0.25),
+        execution=ExecutionConfig(replan_distance=4.0, replan_delta=50),
+        evaluation=EvaluationConfig(step_limit=step_limit),
     )
 
 
-def _ant_explore(size: str, chunks: int, max_chunks: int) -> Preset:
+def _ant_explore(size: str, count: int, most: int) -> Preset:
     """Chunks cover 192 steps as in the paper, by every fourth state; random walks get half a cell far in that time."""
-    return replace(
-        _ant(size, chunks, max_chunks, step_limit=1000),
+    return Preset(
         name=f"antmaze-{size}-explore-v0",
-        recipe="explore",
-        episodes=10_000,
-        episode_steps=501,
-        horizon=48,
-        overlap=16,
-        stride=4,
-        replan_distance=2.0,
-        expert_noise=1.0,
+        domain=domain(f"antmaze-{size}"),
+        recording=RecordingConfig("explore", episodes=10_000, steps=501, noise=1.0),
+        chunks=ChunkConfig(horizon=48, overlap=16, stride=4, count=count, most=most, scaffold=0.25),
+        execution=ExecutionConfig(replan_distance=2.0, replan_delta=50),
+        tuned_as="explore",
     )
 
 
-def _robotics(
-    size: str, environment: str, horizon: int, overlap: int, episodes: int, steps: int, step_limit: int
-) -> Preset:
+def _robotics(size: str, horizon: int, overlap: int, episodes: int, steps: int, step_limit: int) -> Preset:
     """About a million states. Episodes end at their goal, many before H states, hence the padding on both sides."""
+    half = horizon // 2
     return Preset(
         name=f"robotics-pointmaze-{size}-v0",
-        environment=environment,
-        maze=f"robotics-{size}",
-        recipe="regions",
-        episodes=episodes,
-        episode_steps=steps,
-        horizon=horizon,
-        overlap=overlap,
-        chunks=5,
-        max_chunks=8,
-        front_padding=horizon // 2,
-        back_padding=horizon // 2,
-        controller="point-velocity",
-        ogbench_step_limit=step_limit,
-        task_episodes=10,
-        replan_distance=0.5,
+        domain=domain(f"robotics-pointmaze-{size}"),
+        recording=RecordingConfig("regions", episodes=episodes, steps=steps),
+        chunks=ChunkConfig(horizon, overlap, count=5, most=8, front_padding=half, back_padding=half),
+        execution=ExecutionConfig(replan_distance=0.5),
+        evaluation=EvaluationConfig(benchmark_step_limit=step_limit, episodes=10),
     )
 
 
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
-        _point("medium", chunks=3, max_chunks=6),
-        _point("large", chunks=5, max_chunks=8),
-        _point("giant", chunks=8, max_chunks=12),
-        _ant("medium", chunks=3, max_chunks=6, step_limit=1000),
-        _ant("large", chunks=6, max_chunks=8, step_limit=2000),
-        _ant("giant", chunks=9, max_chunks=12, step_limit=2000),
-        _ant_explore("medium", chunks=5, max_chunks=32),
-        _ant_explore("large", chunks=6, max_chunks=48),
-        _robotics("umaze", "PointMaze_UMaze-v3", 40, 16, episodes=34_000, steps=150, step_limit=300),
-        _robotics("medium", "PointMaze_Medium-v3", 144, 56, episodes=18_000, steps=400, step_limit=600),
-        _robotics("large", "PointMaze_Large-v3", 192, 64, episodes=8_000, steps=800, step_limit=800),
+        _point("medium", count=3, most=6),
+        _point("large", count=5, most=8),
+        _point("giant", count=8, most=12),
+        _ant("medium", count=3, most=6, step_limit=1000),
+        _ant("large", count=6, most=8, step_limit=2000),
+        _ant("giant", count=9, most=12, step_limit=2000),
+        _ant_explore("medium", count=5, most=32),
+        _ant_explore("large", count=6, most=48),
+        _robotics("umaze", 40, 16, episodes=34_000, steps=150, step_limit=300),
+        _robotics("medium", 144, 56, episodes=18_000, steps=400, step_limit=600),
+        _robotics("large", 192, 64, episodes=8_000, steps=800, step_limit=800),
     )
 }
+"""Every dataset that commands know; `compdiffuser.register` adds yours."""
 
 
 def preset(name: str) -> Preset:
-    """The record of a dataset, or a sentence with the nearest name."""
+    """The record of a dataset. Raises UserError with the nearest name."""
     if name in PRESETS:
         return PRESETS[name]
     near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.4)
     hint = f"; did you mean '{near[0]}'?" if near else f"; known names: {', '.join(PRESETS)}"
     raise UserError(f"unknown dataset '{name}'{hint}")
+
+
+def register(world: Domain, *datasets: Preset) -> Domain:
+    """Make a world known to every command and function, and its datasets with it; returns the world.
+
+    Without datasets, one of the world's own name is made, with usual settings. A name that is taken is refused.
+    """
+    datasets = datasets or (own_preset(world.name, world),)
+    for kind, names, known in (
+        ("world", [world.name], DOMAINS),
+        ("dataset", [dataset.name for dataset in datasets], PRESETS),
+    ):
+        if taken := [name for name in names if name in known]:
+            raise UserError(f"there is already a {kind} '{taken[0]}'; choose another name")
+    DOMAINS[world.name] = world
+    PRESETS.update({dataset.name: dataset for dataset in datasets})
+    return world

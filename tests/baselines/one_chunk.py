@@ -14,25 +14,24 @@ from safetensors.torch import save_file
 from compdiffuser.baselines.decision_diffuser import monolithic
 from compdiffuser.compose.schedule import SamplerConfig
 from compdiffuser.data.normalizer import Normalizer
-from compdiffuser.models import Denoiser, DenoiserConfig
+from compdiffuser.domains import Domain
+from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
 from compdiffuser.planning.calibration import Calibration
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.planner import Planner
-from compdiffuser.presets import Preset
+from compdiffuser.presets import ChunkConfig, Preset
 
 GOLDEN = Path(__file__).parent / "golden" / "decision_diffuser.safetensors"
-SHORT = Preset(
-    name="short", environment="", maze="", recipe="", episodes=0, episode_steps=0,
-    horizon=24, overlap=8, chunks=3, max_chunks=4,
-)  # fmt: skip
+SHORT = Preset("short", Domain("short"), chunks=ChunkConfig(horizon=24, overlap=8, count=3, most=4))
 SAMPLER = SamplerConfig(order="parallel", steps=6, eta=0.0, repeats=1, guidance=2.0)
 START, GOAL = np.array([[-0.8, 0.1], [0.5, 0.5]], np.float32), np.array([[0.7, -0.3], [-0.9, 0.9]], np.float32)
 
 
 def planner() -> Planner:
     preset = monolithic(SHORT)
-    config = DenoiserConfig(horizon=preset.horizon, overlap=preset.overlap, width=32, depth=1, heads=2)
+    chunks = preset.chunks
+    config = DenoiserConfig(chunks.horizon, chunks.overlap, network=DiT1dConfig(width=32, depth=1, heads=2))
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         denoiser = Denoiser(config)

@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from compdiffuser.data.mazes import maze
-from compdiffuser.data.recording import open_simulator
+from compdiffuser.domains import World, domain
+from compdiffuser.domains.mazes import maze
 
 MEDIUM = "pointmaze-medium-stitch-v0"
 LAYOUT = maze("medium")
@@ -26,22 +26,19 @@ def pairs(cells_apart: int, count: int, seed: int = 0) -> list[tuple[tuple[int, 
 
 
 @cache
-def simulator():
-    return open_simulator("pointmaze-medium-v0")
+def simulator() -> World:
+    return domain("pointmaze-medium").open()
 
 
 def success(policy, cells_apart: int = 2, count: int = 20, limit: int = 300) -> float:
     """Share of the goals that a policy reaches within `limit` steps; a cell is about 20 steps wide."""
-    env, reached = simulator(), 0
+    world, reached = simulator(), 0
     for number, (start, goal) in enumerate(pairs(cells_apart, count)):
-        np.random.seed(number)  # noqa: NPY002
-        env.action_space.seed(number)
-        options = {"task_info": {"init_ij": start, "goal_ij": goal}}
-        observation, info = env.reset(seed=number, options=options)
-        policy.reset(observation[None], info["goal"][None])
+        observation, target = world.between(start, goal, number)
+        policy.reset(observation[None], target[None])
         for _ in range(limit):
-            observation, _, _, _, told = env.step(policy.act(observation[None], np.ones(1, bool))[0])
-            if told["success"]:
+            observation, reached_it, _ = world.step(policy.act(observation[None], np.ones(1, bool))[0])
+            if reached_it:
                 reached += 1
                 break
     return reached / count

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from compdiffuser.baselines import METHODS, Sizes, method
+from compdiffuser.baselines import METHODS, Sizes
 from compdiffuser.baselines.gciql import GCIQL, GCIQLConfig
 from compdiffuser.baselines.gcivl import GCIVL, GCIVLConfig
 from compdiffuser.baselines.goals import Batch, Experience, SubgoalBatch, Trajectories
 from compdiffuser.baselines.hiql import HIQL, HIQLConfig
 from compdiffuser.baselines.qrl import QRL, QRLConfig
-from compdiffuser.types import Episodes, UserError
+from compdiffuser.types import Episodes
 
 SIX = ("gcbc", "gcivl", "gciql", "qrl", "crl", "hiql")
 SIZES = Sizes(observation=3, action=2, goal=3)
@@ -284,13 +284,6 @@ def test_hiql_clones_what_gains_value_on_both_levels():
     # What the upper level proposes has length √2, so it costs 1 and the constant in both rows.
     weights = (math.exp(-2) + math.exp(2)) / 2
     assert high.item() == pytest.approx(weights * (math.log(2 * math.pi) + 1), rel=1e-5)
-
-
-def test_the_nearest_method_is_proposed():
-    with pytest.raises(UserError, match=r"unknown method 'gcvil'; did you mean 'gcivl'\?"):
-        method("gcvil")
-    with pytest.raises(UserError, match="unknown method 'xyzzy'; known methods: dd, gcbc, gcivl"):
-        method("xyzzy", also=["dd"])
 
 
 def test_imitation_draws_goals_once():

@@ -8,15 +8,18 @@ import pytest
 import torch
 from short_ways import MEDIUM
 
+from compdiffuser.artifact import Artifact
+from compdiffuser.artifact import save as save_artifact
 from compdiffuser.baselines import METHODS
 from compdiffuser.baselines.checkpoint import load
 from compdiffuser.baselines.goals import GoalMix
-from compdiffuser.baselines.presets import config_for, parse_changes
-from compdiffuser.baselines.training import goal_dims, train_baseline, train_config
+from compdiffuser.baselines.presets import config_for, goal_dims, parse_changes
+from compdiffuser.baselines.training import train_baseline, train_config
 from compdiffuser.cli import main
 from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.train import Train
 from compdiffuser.data import storage
+from compdiffuser.domains import domain
 from compdiffuser.presets import preset
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
@@ -215,7 +218,7 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
             ["eval", "pointmaze-giant-stitch-v0", "--method", "qrl"],
             "'runs/pointmaze-giant-stitch-v0-qrl'; train one with: compdiffuser train pointmaze-giant-stitch-v0 --m",
         ),
-        (["eval", "runs/nowhere", "--method", "qrl"], "there is no checkpoint at 'runs/nowhere'"),
+        (["eval", "runs/nowhere", "--method", "qrl"], "there is no baseline at 'runs/nowhere'"),
         (["eval", "runs/nowhere"], "there is no checkpoint at 'runs/nowhere'"),
         (["plan", "{folder}", "--start", "0,0", "--goal", "4,0"], "holds an agent of gcivl, which makes no plans"),
         (["train", MEDIUM, "--method", "qrl", "--set", "batch=8", "--set", "alpha=1"], "--set is given twice; give it"),
@@ -247,13 +250,12 @@ def test_wrong_input_is_one_sentence(folder, capsys, arguments, sentence):
     assert error.count("\n") == 1
 
 
-def test_a_planners_checkpoint_is_no_baseline():
-    from compdiffuser.planning.checkpoint import pretrained_folder
-
+def test_a_planners_checkpoint_is_no_baseline(tmp_path):
+    save_artifact(tmp_path, Artifact("planner", 2, {"record": {"method": "compdiffuser"}}, {}))
     with pytest.raises(UserError, match="holds a checkpoint of compdiffuser, not of gcbc"):
-        load(pretrained_folder() / MEDIUM, "gcbc")
-    with pytest.raises(UserError, match="which is no baseline"):
-        load(pretrained_folder() / MEDIUM)
+        load(tmp_path, "gcbc")
+    with pytest.raises(UserError, match="holds a planner, not a baseline"):
+        load(tmp_path)
 
 
 def test_damaged_checkpoints_are_named(folder, tmp_path):
@@ -287,11 +289,8 @@ def test_settings_follow_the_dataset():
 
 
 def test_families_of_environments_have_settings_of_their_own():
-    from dataclasses import replace
-
-    ant = replace(preset(MEDIUM), environment="antmaze-medium-v0")
-    explore = replace(ant, recipe="explore")
-    humanoid = replace(ant, environment="humanoidmaze-medium-v0")
+    ant, explore = preset("antmaze-medium-stitch-v0"), preset("antmaze-medium-explore-v0")
+    humanoid = replace(ant, domain=domain("humanoidmaze-medium"))
     assert [config_for("gciql", record).alpha for record in (ant, explore, humanoid)] == [0.3, 0.01, 0.1]
     assert config_for("hiql", humanoid).subgoal_steps == 100
     assert config_for("hiql", humanoid).discount == 0.995

@@ -1,4 +1,4 @@
-from dataclasses import asdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.orders import order
 from compdiffuser.compose.sample import sample
 from compdiffuser.compose.schedule import Schedule
-from compdiffuser.models import DenoiserConfig
-from compdiffuser.planning import waves
+from compdiffuser.models import DenoiserConfig, DiT1dConfig
+from compdiffuser.planning import sampler
 from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import PRESETS
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
 
-TINY = DenoiserConfig(width=32, depth=1, heads=2)
+TINY = DenoiserConfig(network=DiT1dConfig(width=32, depth=1, heads=2))
 
 
 def test_golden():
@@ -34,7 +34,7 @@ def test_one_chunk_runs_through_the_planners_own_loop(monkeypatch):
         calls.append(chains.lengths.tolist())
         return sample(denoise, chains, *args, **options)
 
-    monkeypatch.setattr(waves, "sample", spy)
+    monkeypatch.setattr(sampler, "sample", spy)
     made = plans()
     assert calls == [[1, 1]]
     one = planner()
@@ -52,14 +52,14 @@ def test_one_chunk_runs_through_the_planners_own_loop(monkeypatch):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_plan_is_as_long_as_the_composed_one_in_whole_patches(name):
-    composed, whole = PRESETS[name], monolithic(PRESETS[name])
-    length = composed.chunks * composed.horizon - (composed.chunks - 1) * composed.overlap
+    composed, whole = PRESETS[name].chunks, monolithic(PRESETS[name]).chunks
+    length = composed.count * composed.horizon - (composed.count - 1) * composed.overlap
     assert length <= whole.horizon < length + 8
     assert whole.horizon % 8 == 0
-    assert (whole.chunks, whole.max_chunks, whole.back_padding) == (1, 1, whole.horizon)
+    assert (whole.count, whole.most, whole.back_padding) == (1, 1, whole.horizon)
     assert whole.scaffold is None, "its plans begin from noise, as DD's do"
-    kept = {"name", "environment", "maze", "plan_dims", "front_padding", "controller", "step_limit", "replan_distance"}
-    assert all(asdict(whole)[key] == asdict(composed)[key] for key in kept)
+    assert (whole.front_padding, whole.stride) == (composed.front_padding, composed.stride)
+    assert replace(monolithic(PRESETS[name]), chunks=composed) == PRESETS[name], "all else is the dataset's"
 
 
 def short_walks(length: int = 20) -> Episodes:

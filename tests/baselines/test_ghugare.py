@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from compdiffuser.evaluation.report import read_results
-from compdiffuser.evaluation.tables import TABLES
 from compdiffuser.files import write_json
+from compdiffuser.reporting.report import read_results
+from compdiffuser.reporting.tables import TABLES
 
 ROOT = Path(__file__).parents[2]
 

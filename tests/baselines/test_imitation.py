@@ -16,7 +16,7 @@ from compdiffuser.baselines.goals import Imitation
 from compdiffuser.baselines.presets import parse_changes
 from compdiffuser.baselines.rvs import RvS, RvSConfig
 from compdiffuser.baselines.training import train_baseline, train_config
-from compdiffuser.planning.training import preset_for
+from compdiffuser.presets import own_preset
 from compdiffuser.types import UserError
 
 SIZES = Sizes(observation=3, action=2, goal=3)
@@ -136,7 +136,7 @@ def test_dt_remembers_as_many_states_as_its_context_and_forgets_when_episodes_be
 def trained(name: str, out, augment: str | None = None, updates: int = 400):
     config = SMALL[name]
     return train_baseline(
-        name, halves(), preset_for("corridor.npz"), out, config=config, training=train_config(config, updates),
+        name, halves(), own_preset("corridor"), out, config=config, training=train_config(config, updates),
         augment=Augmentation(augment, clusters=24) if augment else None, progress=False,
     )  # fmt: skip
 
@@ -183,6 +183,6 @@ def test_settings_and_data_that_cannot_be_are_named(tmp_path):
         DTConfig(dropout=1.0)
     config = replace(SMALL["dt"], context=100)
     with pytest.raises(UserError, match="a context of 100 states is longer than any episode; the longest has 56"):
-        train_baseline("dt", halves(), preset_for("corridor.npz"), tmp_path, config=config, progress=False)
+        train_baseline("dt", halves(), own_preset("corridor"), tmp_path, config=config, progress=False)
     assert not list(tmp_path.iterdir())
     DecisionTransformer(replace(config, context=30), SIZES, [0]).check(walks().data)

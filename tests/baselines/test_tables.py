@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from compdiffuser.evaluation.report import read_results
-from compdiffuser.evaluation.tables import TABLES
 from compdiffuser.files import write_json
+from compdiffuser.reporting.report import read_results
+from compdiffuser.reporting.tables import TABLES
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published.json"
 
@@ -39,7 +39,7 @@ def test_speed_of_baselines_is_a_table_of_its_own(tmp_path):
     write_json(tmp_path / "speed.json", {"benchmarks": [entry, *others]})
     table = TABLES["baseline-speed"](read_results(tmp_path))
     assert "| what | hardware | updates/s, 1 seed | GiB, 1 seed |" in table
-    assert "| gcivl | one GPU | 2346 (at least 2000) | 0.457 |" in table
+    assert "| gcivl | one GPU | 2,346 (at least 2,000) | 0.457 |" in table
     assert "| qrl | one GPU | – | 0.457 |" in table
     assert "gcivl" not in TABLES["speed"](read_results(tmp_path))
 

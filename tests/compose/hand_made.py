@@ -11,8 +11,11 @@ from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
 from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.levels import karras_levels
+from compdiffuser.models import DiT1dConfig, UNet1dConfig
 
 HORIZON, OVERLAP, DIM = 10, 4, 2
+SMALL = {"dit1d": DiT1dConfig(width=32, depth=2, heads=2, patch=4), "unet1d": UNet1dConfig(width=32, depth=2)}
+"""A small network of every architecture."""
 
 
 def chains_of(*lengths: int, dim: int = DIM, seed: int = 0) -> Chains:

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compdiffuser.compose.merge import BLENDINGS, exponential, merge, split
+from compdiffuser.compose.merge import BLENDINGS, exponential, merge, merged_length, split
 from compdiffuser.types import UserError
 
 
@@ -63,3 +63,19 @@ def test_the_ends_of_a_merged_plan_are_those_of_its_chunks():
 def test_an_unknown_blending_is_named():
     with pytest.raises(UserError, match="unknown blending 'cubic'; choose one of exponential, cosine, linear"):
         merge(torch.zeros(2, 6, 1), 3, "cubic")
+
+
+@given(
+    count=st.integers(1, 6),
+    overlap=st.integers(1, 5),
+    extra=st.integers(0, 4),
+    name=st.sampled_from(sorted(BLENDINGS)),
+    seed=st.integers(0, 2**32),
+)
+def test_splitting_a_merged_plan_and_merging_it_again_changes_nothing(count, overlap, extra, name, seed):
+    """Chunks that disagree agree after one merge."""
+    horizon = 2 * overlap + extra
+    chunks = torch.randn(count, horizon, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    plan = merge(chunks, overlap, name)
+    assert len(plan) == merged_length(count, horizon, overlap)
+    assert torch.allclose(merge(split(plan, count, horizon, overlap), overlap, name), plan, atol=1e-12)

@@ -1,8 +1,15 @@
+import json
+from dataclasses import asdict, fields
+
 import pytest
 import torch
 from hand_made import variance_reached
+from hypothesis import given
+from hypothesis import strategies as st
 
+from compdiffuser.compose.orders import ORDERS
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
+from compdiffuser.compose.steps import STEPS
 from compdiffuser.diffusion.levels import cosine_levels, karras_levels
 from compdiffuser.types import UserError
 
@@ -64,15 +71,64 @@ def test_deterministic_steps_add_no_noise_and_are_eulers():
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         ({"steps": 0}, "steps must be at least 1, not 0"),
         ({"repeats": 0}, "repeats must be at least 1, not 0"),
         ({"eta": 1.5}, "eta must lie between 0 and 1, not 1.5"),
         ({"eta": float("nan")}, "eta must lie between 0 and 1, not nan"),
-        ({"window": (2.0, 1.0)}, r"the resampling window \(2.0, 1.0\) must be given as low, high"),
+        ({"window": (2.0, 1.0)}, r"the resampling window must be given as low, high, not \(2.0, 1.0\)"),
+        ({"window": (0.5, float("inf"))}, r"the resampling window must be two finite numbers, not \(0.5, inf\)"),
+        ({"window": (float("nan"), 8.0)}, r"must be two finite numbers, not \(nan, 8.0\)"),
+        ({"window": (1.0, 2.0, 3.0)}, r"must be two finite numbers, not \(1.0, 2.0, 3.0\)"),
+        ({"window": 3.0}, "must be two finite numbers, not 3.0"),
+        ({"steps": True}, "steps must be a whole number, not True"),
+        ({"steps": 10.0}, "steps must be a whole number, not 10.0"),
+        ({"repeats": 2.5}, "repeats must be a whole number, not 2.5"),
+        ({"eta": "1"}, "eta must lie between 0 and 1, not '1'"),
+        ({"guidance": float("inf")}, "guidance must be a finite number, not inf"),
+        ({"order": "random"}, "unknown order 'random'; choose one of parallel, autoregressive, "),
+        ({"order": ["gsc"]}, "unknown order "),
+        ({"rule": "midpoint"}, "unknown step rule 'midpoint'; choose one of euler, heun"),
     ],
 )
-def test_settings_that_cannot_be_are_named(options, sentence):
-    with pytest.raises(UserError, match=sentence):
+def test_impossible_settings_are_named(options, message):
+    with pytest.raises(UserError, match=message):
         SamplerConfig(**options)
+
+
+@pytest.mark.parametrize("field", fields(SamplerConfig), ids=lambda field: field.name)
+def test_every_setting_refuses_nan(field):
+    with pytest.raises(UserError, match="nan"):
+        SamplerConfig(**{field.name: float("nan")})
+
+
+@given(
+    st.builds(
+        dict,
+        steps=st.integers(1, 512),
+        eta=st.floats(0, 1),
+        repeats=st.integers(1, 50),
+        window=st.tuples(st.floats(0, 1), st.floats(1, 100)),
+        guidance=st.floats(allow_nan=False, allow_infinity=False),
+        order=st.sampled_from(sorted(ORDERS)),
+        rule=st.sampled_from(sorted(STEPS)),
+    )
+)
+def test_every_possible_setting_is_accepted_and_makes_the_round_trip_through_json(settings):
+    config = SamplerConfig(**settings)
+    assert asdict(config) == settings
+    assert SamplerConfig(**json.loads(json.dumps(asdict(config)))) == config
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_papers_sampler(order):
+    config = SamplerConfig.paper(order)
+    assert (config.steps, config.eta, config.repeats, config.guidance) == (50, 0.0, 1, 2.0)
+    assert (config.order, config.rule) == (order, "euler")
+    assert len(built(cosine_levels, **asdict(config))) == 50
+
+
+def test_the_papers_sampler_refuses_an_unknown_order():
+    with pytest.raises(UserError, match="unknown order 'random'"):
+        SamplerConfig.paper("random")

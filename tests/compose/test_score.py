@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from hand_made import DIM, HORIZON, OVERLAP, chains_of, walk
 
-from compdiffuser.compose.merge import merge, split
+from compdiffuser.compose.merge import BLENDINGS, merge, split
 from compdiffuser.compose.score import (
     consistent,
     endpoint_gap,
@@ -12,8 +14,14 @@ from compdiffuser.compose.score import (
     reconstruction_errors,
     worst,
 )
+from compdiffuser.domains.space import Group, Space
 
 PROBES = (0.2, 0.2, 0.5)
+
+
+def everything(states: torch.Tensor) -> torch.Tensor:
+    """Where all planned dimensions are positions."""
+    return states
 
 
 def random(*shape: int) -> torch.Tensor:
@@ -38,14 +46,24 @@ def test_a_single_chunk_has_no_overlap():
     assert torch.equal(overlap_distance(random(4, 1, HORIZON, DIM), OVERLAP), torch.zeros(4))
 
 
-def test_consistent_chunks_are_cut_from_the_merged_plans():
+@pytest.mark.parametrize("blending", BLENDINGS)
+def test_consistent_chunks_are_cut_from_the_plans_merged_with_the_same_blending(blending):
     chains = chains_of(3, 1, 2, 3)
     chunks = random(len(chains), HORIZON, DIM)
-    agreed = consistent(chunks, chains, OVERLAP)
+    agreed = consistent(chunks, chains, OVERLAP, blending)
     for c in range(4):
         rows = chains.rows(c)
-        assert torch.allclose(merge(agreed[rows], OVERLAP), merge(chunks[rows], OVERLAP), atol=1e-6)
+        plan = merge(chunks[rows], OVERLAP, blending)
+        assert torch.equal(agreed[rows], split(plan, len(chunks[rows]), HORIZON, OVERLAP))
+        assert torch.allclose(merge(agreed[rows], OVERLAP, blending), plan, atol=1e-6)
         assert overlap_distance(agreed[rows], OVERLAP) == 0
+
+
+def test_chunks_are_blended_exponentially_unless_asked_otherwise():
+    chains = chains_of(3)
+    chunks = random(3, HORIZON, DIM)
+    assert torch.equal(consistent(chunks, chains, OVERLAP), consistent(chunks, chains, OVERLAP, "exponential"))
+    assert not torch.allclose(consistent(chunks, chains, OVERLAP), consistent(chunks, chains, OVERLAP, "linear"))
 
 
 def test_a_denoiser_that_knows_the_plan_finds_no_error():
@@ -131,8 +149,20 @@ def test_the_longest_step_and_the_missed_ends_of_each_chain():
     chains = chains_of(2, 1)
     chunks = torch.zeros(3, HORIZON, DIM)
     chunks[1, 5] = 3.0
-    assert longest_step(chunks, chains).tolist() == pytest.approx([3.0 * DIM**0.5, 0.0])
+    assert longest_step(chunks, chains, everything).tolist() == pytest.approx([3.0 * DIM**0.5, 0.0])
     chains.start.copy_(torch.tensor([[0.3], [9.0], [0.1]]).expand(3, DIM))
     chains.goal.copy_(torch.tensor([[9.0], [0.2], [0.5]]).expand(3, DIM))
     expected = torch.tensor([0.3, 0.5]) * DIM**0.5
-    assert torch.allclose(endpoint_gap(chunks, chains), expected), "inner chunks have no end to miss"
+    gaps = endpoint_gap(chunks, chains, everything)
+    assert torch.allclose(gaps, expected), "inner chunks have no end to miss"
+
+
+@pytest.mark.parametrize("space", [Space((0, 1)), Space((0, 1, 4, 7)), Space((3, 0, 1), (Group("agent", (1, 2)),))])
+def test_steps_and_gaps_are_measured_between_positions_alone(space):
+    dim = len(space.dims)
+    chains, positions = chains_of(3, 1, dim=dim), random(4, HORIZON, 2)
+    chunks = 100 * random(4, HORIZON, dim)
+    chunks[..., space.columns] = positions
+    bare = replace(chains, start=space.places(chains.start), goal=space.places(chains.goal))
+    assert torch.equal(longest_step(chunks, chains, space.places), longest_step(positions, bare, everything))
+    assert torch.equal(endpoint_gap(chunks, chains, space.places), endpoint_gap(positions, bare, everything))

@@ -32,12 +32,12 @@ def test_clean_scaling_feeds_the_variance_preserving_sample_and_takes_the_output
     assert FORMULATIONS["paper"].weight(sigma) == 1
 
 
-def test_presets_sample_their_own_levels():
+def test_formulations_sample_their_own_levels():
     assert formulation("default").sampling_levels(10)[0] == pytest.approx(80)
     assert formulation("paper").sampling_levels(50)[0] == pytest.approx(formulation("paper").sampling_levels(50).max())
     assert formulation("paper").sampling_levels(50)[-2] < 0.05
 
 
-def test_an_unknown_preset_is_named():
-    with pytest.raises(UserError, match="unknown preset 'fast'; choose one of default, paper"):
+def test_an_unknown_formulation_is_named():
+    with pytest.raises(UserError, match="unknown formulation 'fast'; choose one of default, paper"):
         formulation("fast")

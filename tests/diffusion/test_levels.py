@@ -44,8 +44,8 @@ def test_cosine_levels_are_every_tenth_of_the_table_for_fifty_steps():
     assert torch.equal(cosine_levels(COSINE_STEPS)[:-1], table.flip(0))
 
 
-def test_more_steps_than_the_table_has_is_a_sentence():
-    with pytest.raises(UserError, match="512 noise levels, so steps cannot be 513"):
+def test_more_steps_than_the_table_has_are_refused():
+    with pytest.raises(UserError, match="formulation paper has 512 noise levels, so steps cannot be 513"):
         cosine_levels(513)
 
 
@@ -65,3 +65,9 @@ def test_cosine_uniform_visits_every_step_equally_often():
     assert torch.equal(values, cosine_table().float())
     assert (counts == 4).all()
     assert CosineUniform()(torch.tensor([1.0])) == cosine_table()[-1].float()
+
+
+@pytest.mark.parametrize("field", ["mean", "std"])
+def test_log_normal_refuses_nan(field):
+    with pytest.raises(UserError, match=f"{field} must be a finite number, not nan"):
+        LogNormal(**{field: float("nan")})

@@ -1,8 +1,10 @@
+from dataclasses import fields
+
 import pytest
 import torch
 
 from compdiffuser.diffusion.conditions import Conditions
-from compdiffuser.diffusion.formulation import formulation
+from compdiffuser.diffusion.formulation import FORMULATIONS, formulation
 from compdiffuser.diffusion.objective import NoisyBatch, ObjectiveConfig, draw, loss
 from compdiffuser.types import UserError
 
@@ -10,10 +12,10 @@ ROWS, HORIZON, OVERLAP, DIM = 40_000, 6, 2, 2
 CONFIG = ObjectiveConfig(overlap=OVERLAP)
 
 
-def drawn(config: ObjectiveConfig = CONFIG, seed: int = 0, preset: str = "default") -> NoisyBatch:
+def drawn(config: ObjectiveConfig = CONFIG, seed: int = 0, name: str = "default") -> NoisyBatch:
     generator = torch.Generator().manual_seed(seed)
     clean = torch.randn(ROWS, HORIZON, DIM, generator=generator)
-    return draw(clean, formulation(preset), config, generator)
+    return draw(clean, formulation(name), config, generator)
 
 
 def frequency(mask: torch.Tensor) -> float:
@@ -55,9 +57,9 @@ def test_no_neighbour_is_ahead_when_that_is_never_asked():
     assert torch.equal(batch.conditions.right_sigma, batch.sigma)
 
 
-@pytest.mark.parametrize("preset", ["default", "paper"])
-def test_row_and_neighbours_carry_independent_noise_of_their_own_level(preset):
-    batch = drawn(preset=preset)
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_row_and_neighbours_carry_independent_noise_of_their_own_level(name):
+    batch = drawn(name=name)
     c, clean = batch.conditions, batch.clean
     own = (batch.noisy - clean) / batch.sigma[:, None, None]
     left = (c.left - clean[:, :OVERLAP]) / c.left_sigma[:, None, None]
@@ -95,9 +97,22 @@ def test_loss_by_hand():
 
 
 @pytest.mark.parametrize(("drop", "state"), [(0.6, 0.5), (-0.1, 0.3), (0.1, -0.3)])
-def test_probabilities_that_cannot_be_are_named(drop, state):
+def test_impossible_probabilities_are_named(drop, state):
     with pytest.raises(UserError, match=f"drop {drop} and state {state}"):
         ObjectiveConfig(drop=drop, state=state)
+
+
+@pytest.mark.parametrize("field", fields(ObjectiveConfig), ids=lambda field: field.name)
+def test_every_setting_refuses_nan(field):
+    with pytest.raises(UserError, match=f"{field.name} must .* not nan"):
+        ObjectiveConfig(**{field.name: float("nan")})
+
+
+@pytest.mark.parametrize("field", ["ahead", "ahead_ratio"])
+@pytest.mark.parametrize("value", [-0.1, 1.1, True])
+def test_what_is_no_probability_is_named(field, value):
+    with pytest.raises(UserError, match=f"{field} must lie between 0 and 1, not {value}"):
+        ObjectiveConfig(**{field: value})
 
 
 def test_conditions_are_sliced_joined_and_dropped():

@@ -59,6 +59,7 @@ def test_json_goes_to_stdout_and_progress_to_stderr(planner, capsys, tmp_path):
 def test_pictures_of_the_first_seed_come_after_the_result(planner, capsys, tmp_path, monkeypatch):
     filmed = []
     monkeypatch.setattr("compdiffuser.plotting.video.check_video", filmed.append)
+    monkeypatch.setattr("compdiffuser.plotting.scene_video.check_opengl", lambda: None)
     monkeypatch.setattr("compdiffuser.evaluation.pictures.film", lambda *given: filmed.append(given) or given[0])
     png, video = tmp_path / "all.png", tmp_path / "film.mp4"
     command = Eval("any", tasks="1,3", episodes=2, seeds=2, workers=1, png=png, video=video, video_task=3)
@@ -68,7 +69,7 @@ def test_pictures_of_the_first_seed_come_after_the_result(planner, capsys, tmp_p
     checked, (path, task, recorder, results, row) = filmed
     assert (checked, path, task) == (video, video, MEDIUM)
     assert (results[row].seed, results[row].task, results[row].episode) == (0, 3, 0)
-    assert recorder.plans(row)[0][1].maze == "medium"
+    assert recorder.plans(row)[0][1].maze is MEDIUM.maze
 
 
 def test_tables_for_people_and_the_papers_sampler(planner, capsys):
@@ -77,7 +78,7 @@ def test_tables_for_people_and_the_papers_sampler(planner, capsys):
     assert "100.0 ± 0.0 % of goals reached" in capsys.readouterr().out
     assert planner.changes == {"order": "gsc", "steps": 50, "eta": 0.0, "repeats": 1, "guidance": 1.5}
     assert planner.config.score == "overlap"
-    assert (planner.calls[0]["n_chunks"], planner.calls[0]["n_candidates"]) == (MEDIUM.chunks, 40)
+    assert (planner.calls[0]["n_chunks"], planner.calls[0]["n_candidates"]) == (MEDIUM.chunks.count, 40)
 
 
 @pytest.mark.parametrize(("given", "meant"), [("0.3", 0.3), ("1", 1.0), ("none", "none"), ("auto", "auto")])
@@ -114,7 +115,7 @@ def test_a_result_says_from_what_its_plans_began(planner, capsys):
 
 
 def test_a_planner_without_environment_is_told(planner, monkeypatch):
-    monkeypatch.setattr(planner, "preset", replace(MEDIUM, environment=""), raising=False)
+    monkeypatch.setattr(planner, "preset", replace(MEDIUM, domain=replace(MEDIUM.domain, make=None)), raising=False)
     with pytest.raises(UserError, match="cannot be evaluated"):
         Eval("mine").run()
 

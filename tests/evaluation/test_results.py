@@ -1,19 +1,14 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from compdiffuser.cli.report import Report
-from compdiffuser.evaluation.report import outdated, read_results, render
+from compdiffuser.cli.summary import show
 from compdiffuser.evaluation.results import provenance, summarize
 from compdiffuser.evaluation.rollout import CAUSES, EpisodeResult
-from compdiffuser.evaluation.tables import TABLES
-from compdiffuser.files import write_json
-from compdiffuser.planning.follower import Decision
+from compdiffuser.following.follower import Decision
 from compdiffuser.types import UserError
 
-ROOT = Path(__file__).parents[2]
 GIANT = "pointmaze-giant-stitch-v0"
 
 
@@ -47,137 +42,40 @@ def test_nothing_cannot_be_summarized():
         summarize([], 1000)
 
 
-def project(folder: Path, text: str) -> Path:
-    (folder / "docs" / "deep").mkdir(parents=True)
-    (folder / "README.md").write_text(text)
-    (folder / "docs" / "deep" / "page.md").write_text("no tables here\n")
-    (folder / "results").mkdir()
-    published = [{"dataset": GIANT, "method": "gsc", "success": 29, "std": 3, "sampler": "gsc", "source": "a paper"}]
-    write_json(folder / "results" / "published.json", {"published": published})
-    return folder
-
-
-BLOCK = "# Title\n\n<!-- table: pointmaze -->\nold\n<!-- /table -->\n\nAfter.\n"
-
-
-def test_report_writes_tables_once_and_check_sees_changes(tmp_path):
-    root = project(tmp_path, BLOCK)
-    write_json(root / "results" / "giant.json", summary(sampler="default", replan=True))
-    assert Report(check=True, root=root).run() == 1
-    assert (root / "README.md").read_text() == BLOCK
-    assert Report(root=root).run() == 0
-    text = (root / "README.md").read_text()
-    assert "| pointmaze-giant-stitch | – | 29 ± 3 | – | – | 75 ± 20.4 |" in text
-    assert "regenerated data, 3 seeds × 2 tasks × 4 episodes, 1000 steps" in text
-    assert "Published: a paper." in text
-    assert text.startswith("# Title\n")
-    assert text.endswith("\nAfter.\n")
-    assert Report(check=True, root=root).run() == 0
-    assert outdated(root, write=True) == []
-    write_json(root / "results" / "giant.json", {**summary(sampler="default", replan=True), "success": 80.0})
-    assert Report(check=True, root=root).run() == 1
-
-
-def test_of_two_results_the_one_over_more_episodes_counts(tmp_path):
-    write_json(tmp_path / "a.json", summary(sampler="default", replan=True))
-    write_json(tmp_path / "b.json", {**summary(sampler="default", replan=True), "success": 1.0, "episodes": 2})
-    assert "75 ± 20" in TABLES["pointmaze"](read_results(tmp_path))
-
-
-def test_one_seed_has_no_spread(tmp_path):
-    write_json(tmp_path / "a.json", {**summary(sampler="default", replan=True), "seeds": [0]})
-    assert "| 75 |" in TABLES["pointmaze"](read_results(tmp_path))
-
-
-def test_speed_lists_every_benchmark(tmp_path):
-    entry = {"name": "one plan", "value": 0.4321, "unit": "s", "hardware": "two cores"}
-    write_json(tmp_path / "speed.json", {"benchmarks": [entry, {**entry, "target": 1}]})
-    table = TABLES["speed"](read_results(tmp_path))
-    assert "| one plan | 0.432 s | – | two cores |" in table
-    assert "| one plan | 0.432 s | at most 1 s | two cores |" in table
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_table_renders_without_results(name):
-    assert "–" in TABLES[name]([])
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("<!-- table: nonsense -->\n<!-- /table -->", "asks for table 'nonsense'; known tables: pointmaze"),
-        ("<!-- table: speed -->\nnever closed", "without its '<!-- /table -->'"),
-        ("<!-- table: speed -->\n<!-- table: speed -->\n<!-- /table -->", "without its"),
-    ],
-)
-def test_bad_markers_are_named(text, sentence):
-    with pytest.raises(UserError, match=sentence):
-        render(text, [], "README.md")
-
-
-def test_bad_result_files_are_named(tmp_path):
-    (tmp_path / "broken.json").write_text("{")
-    with pytest.raises(UserError, match=r"broken\.json"):
-        read_results(tmp_path)
-    (tmp_path / "broken.json").write_text("[1]")
-    with pytest.raises(UserError, match="holds a list"):
-        read_results(tmp_path)
-    with pytest.raises(UserError, match=r"no README\.md"):
-        outdated(tmp_path / "nowhere", write=False)
-
-
-def test_tables_of_this_project_agree_with_its_results():
-    assert outdated(ROOT, write=False) == []
-
-
-def test_success_within_fewer_steps(tmp_path):
+def test_success_within_fewer_steps():
     runs = [
         [EpisodeResult(1, n, seed, n > 0, 100 * n, None, np.zeros((1, 2)), ()) for n in range(4)] for seed in (0, 1)
     ]
     result = summarize(runs, 300, 200, dataset=GIANT, method="compdiffuser", data="regenerated", replan=True)
     assert result["success"] == 75
     assert result["within"] == {"200": {"success": 50.0, "std": 0.0, "success_by_seed": [50.0, 50.0]}}
-    write_json(tmp_path / "one.json", result)
-    whole, shorter = read_results(tmp_path)
-    assert (whole["success"], whole["steps_limit"], shorter["success"], shorter["steps_limit"]) == (75, 300, 50, 200)
     assert "within" not in summarize(runs, 300)
 
 
-def test_a_curve_and_how_planners_were_trained(tmp_path):
-    points = [
-        {"seconds": 450.07, "training": "finished", "success": 100.0, "std": 0.0, "seeds": [0, 1], "episodes": 200},
-        {"seconds": 50.0, "training": "on the way to 100 s", "success": 99.5, "std": 0.5, "seeds": [0, 1]},
+def test_plans_are_counted_by_what_they_began_from_and_by_the_tests_they_failed(capsys):
+    def told(reason, planned, origin, *verdict):
+        return Decision(0, reason, planned, 3, not verdict, None, origin, verdict)
+
+    decisions = [
+        (told("start", True, "noise", "steps"), told("lost", True, "scaffold")),
+        (told("start", True, "noise", "support"), told("stuck", False, "noise", "support", "reconstruction")),
+        (told("start", True, "refined", "support"),),
     ]
-    points[1]["episodes"] = 200
-    write_json(tmp_path / "curve.json", {"curve": points})
-    lines = TABLES["training-curve"](read_results(tmp_path)).splitlines()
-    assert lines[2:] == ["| 50 | on the way to 100 s | 99.5 ± 0.5 | 200 |", "| 450 | finished | 100 ± 0 | 200 |"]
-    planner = {"waited_for_data": 10.3, "seconds": 450.07, "steps": 70_600, "peak_memory": 2**30, "device": "a GPU"}
-    write_json(tmp_path / "training.json", {"planners": {f"{GIANT}/compdiffuser": planner}})
-    line = f"| {GIANT} | 10 s | – | 450 s | 70,600 | 1.0 GiB | a GPU |"
-    assert line in TABLES["planner-training"](read_results(tmp_path))
+    runs = [[EpisodeResult(1, n, 0, n == 0, 9, None if n == 0 else "time out", np.zeros((1, 2)), made)
+             for n, made in enumerate(decisions)]]  # fmt: skip
+    result = summarize(runs, 10, dataset=GIANT, data="regenerated")
+    assert result["plans"] == {"noise": 2, "scaffold": 1, "refined": 1}
+    assert result["failed_tests"] == {"support": 2, "reconstruction": 1}
+    json.dumps(result, allow_nan=False)
+    show(result)
+    printed = capsys.readouterr().out
+    assert "2 noise, 1 scaffold, 1 refined" in printed
+    assert "their last plans: support 2, reconstruction 1" in printed
 
 
-def test_ants_have_two_step_limits_and_controllers_of_one_horizon(tmp_path):
-    ant = {"dataset": "antmaze-giant-stitch-v0", "sampler": "default", "replan": True}
-    for name, changes in {
-        "paper": {"steps_limit": 2000},
-        "ogbench": {"steps_limit": 1000, "success": 50},
-        "h8": {"steps_limit": 2000, "controller_horizon": 8, "success": 25},
-    }.items():
-        write_json(tmp_path / f"{name}.json", {**summary(**ant), **changes})
-    results = read_results(tmp_path)
-    line = "| antmaze-giant-stitch | – | – | – | – | – | – | 75 ± 20.4 | 50 ± 20.4 |"
-    assert line in TABLES["antmaze"](results)
-    assert "| giant (here) | 25 ± 20.4 | – | – | – | – | – |" in TABLES["controller-horizons"](results)
-
-
-def test_failures_are_listed_by_cause_and_falls_apart_from_other_losses(tmp_path):
-    lost = {"cause": "controller lost", "decisions": [{"reason": "start"}, {"reason": "stuck"}]}
-    fell = {"cause": "controller lost", "decisions": [{"reason": "start"}, {"reason": "fallen"}]}
-    failures = {"infeasible plan": 1, "controller lost": 3, "time out": 2, "unstable simulation": 0}
-    told = {"failures": failures, "failed_episodes": [fell, lost, fell], "episodes": 20, "replans_per_episode": 0.25}
-    ant = {"dataset": "antmaze-large-explore-v0", "sampler": "default", "replan": True}
-    write_json(tmp_path / "ant.json", {**summary(**ant), **told, "steps_limit": 1000, "steps_mean": None})
-    line = "| antmaze-large-explore, replanning | 20 | 14 | 1 | 2 | 1 | 2 | 0 | 0.25 | – |"
-    assert line in TABLES["antmaze-failures"](read_results(tmp_path))
+def test_what_no_decision_tells_is_left_out(capsys):
+    silent = [[EpisodeResult(1, 0, 0, False, 9, "time out", np.zeros((1, 2)))]]
+    result = summarize(silent, 10, dataset=GIANT, data="regenerated")
+    assert not {"plans", "failed_tests"} & result.keys()
+    show(result)
+    assert "plans" not in capsys.readouterr().out

@@ -2,10 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from meadow import BALL, WALK, Herder
 from oracle import OraclePlanner
 
+from compdiffuser.evaluation.environments import EnvironmentPool
+from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.rollout import CAUSES, episode_seed, evaluate
-from compdiffuser.planning.follower import Following, PlanFollower
+from compdiffuser.following.follower import Following, PlanFollower
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
@@ -14,7 +17,7 @@ NAMES = ["pointmaze-medium-stitch-v0", "robotics-pointmaze-umaze-v0", "robotics-
 
 
 def oracle(task=MEDIUM, **following) -> PlanFollower:
-    return PlanFollower(OraclePlanner(task.maze, spacing=0.02), task, Following(**following))
+    return PlanFollower(OraclePlanner(task.maze.name, spacing=0.02), task, Following(**following))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -22,15 +25,42 @@ def test_a_perfect_plan_reaches_every_goal_in_the_real_environment(name):
     task = preset(name)
     results = evaluate(oracle(task, replan=False), task, episodes=1, workers=1)
     assert [result.cause for result in results] == [None] * len(results)
-    assert all(0 < result.steps < task.step_limit for result in results)
+    assert all(0 < result.steps < task.evaluation.step_limit for result in results)
 
 
 def test_results_are_the_same_whatever_the_number_of_workers():
-    runs = [evaluate(oracle(), MEDIUM, tasks=[1, 3], episodes=2, seed=4, workers=workers) for workers in (1, 2)]
+    runs = [evaluate(oracle(), MEDIUM, tasks=[1, 3], episodes=2, seed=4, workers=workers) for workers in (0, 2)]
     assert [(r.task, r.episode, r.seed) for r in runs[0]] == [(1, 0, 4), (1, 1, 4), (3, 0, 4), (3, 1, 4)]
     for one, two in zip(*runs, strict=True):
         assert (one.success, one.steps, one.decisions) == (two.success, two.steps, two.decisions)
         np.testing.assert_array_equal(one.path, two.path)
+
+
+def test_a_world_of_ones_own_is_evaluated_by_its_tasks():
+    results = evaluate(Herder(), BALL, seed=3, workers=0)
+    assert [(result.task, result.success) for result in results] == [(1, True), (2, True), (3, True)]
+    assert [result.problem for result in results] == [Task(n, episode_seed(3, n, 0)) for n in (1, 2, 3)]
+    for result in results:
+        assert result.path.shape == (result.steps + 1, 4)  # the agent's positions and the ball's
+        np.testing.assert_allclose(result.path[-1, 2:], (5, result.task), atol=0.2)
+    (walk,) = evaluate(Herder(), WALK, tasks=[2], workers=0)
+    assert walk.path.shape[1] == 2
+
+
+def test_placements_are_tasks_of_ones_own():
+    ends = [(np.array([1.0, 1.0]), np.array([3.0, 3.0])), (np.array([2.0, 2.0]), np.array([5.0, 1.0]))]
+    with EnvironmentPool(WALK.domain, workers=0) as pool:
+        results = evaluate(Herder(), WALK, episodes=2, seed=7, pool=pool, placements=ends)
+        (second,) = evaluate(Herder(), WALK, tasks=[2], seed=7, pool=pool, placements=ends)
+    assert [(result.task, result.episode, result.success) for result in results] == [
+        (1, 0, True), (1, 1, True), (2, 0, True), (2, 1, True),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(results[2].path[0], ends[1][0])
+    assert np.linalg.norm(results[2].path[-1] - ends[1][1]) < 0.2
+    assert isinstance(second.problem, Placement)
+    assert second.problem.seed == results[2].problem.seed == episode_seed(7, 2, 0)
+    with pytest.raises(UserError, match="unknown task 3; 2 placements were given"):
+        evaluate(Herder(), WALK, tasks=[3], workers=0, placements=ends)
 
 
 class Scripted:
@@ -46,10 +76,11 @@ class Scripted:
         return np.tile(self.action, (self.episodes, 1))
 
 
-def test_a_policy_without_decisions_times_out_and_a_broken_one_is_unstable():
-    idle = evaluate(Scripted([0, 0]), MEDIUM, tasks=[1], episodes=2, step_limit=7, workers=1)
+@pytest.mark.parametrize("task", [MEDIUM, BALL], ids=lambda task: task.name)
+def test_a_policy_without_decisions_times_out_and_a_broken_one_is_unstable(task):
+    idle = evaluate(Scripted([0, 0]), task, tasks=[1], episodes=2, step_limit=7, workers=0)
     assert [(result.cause, result.steps, len(result.path)) for result in idle] == [("time out", 7, 8)] * 2
-    broken = evaluate(Scripted([np.nan, 0]), MEDIUM, tasks=[1], episodes=1, step_limit=7, workers=1)
+    broken = evaluate(Scripted([np.nan, 0]), task, tasks=[1], episodes=1, step_limit=7, workers=0)
     assert [(result.cause, result.steps) for result in broken] == [("unstable simulation", 1)]
 
 
@@ -60,12 +91,12 @@ class Straight(OraclePlanner):
         from compdiffuser.planning.plan import Plan
 
         lines = [np.linspace(s, g, 300) for s, g in zip(starts, goals, strict=True)]
-        return [Plan(line, line[None], line[0], line[-1], overlap=0, maze=self.name) for line in lines]
+        return [Plan(line, line[None], line[0], line[-1], overlap=0, maze=MEDIUM.maze) for line in lines]
 
 
 def test_plans_through_walls_are_the_cause_of_failure():
     policy = PlanFollower(Straight("medium"), MEDIUM, Following(patience=20))
-    (result,) = evaluate(policy, MEDIUM, tasks=[1], episodes=1, step_limit=150, workers=1)
+    (result,) = evaluate(policy, MEDIUM, tasks=[1], episodes=1, step_limit=150, workers=0)
     assert result.cause == "infeasible plan"
     assert "wall" in result.decisions[0].fault
     assert len(result.decisions) > 1
@@ -87,7 +118,7 @@ def test_corners_do_not_hold_an_agent():
 def test_an_agent_that_does_not_follow_is_lost():
     policy = PlanFollower(OraclePlanner("medium"), MEDIUM, Following(replan=False, patience=20))
     policy.controller = lambda observations, targets: np.zeros((len(observations), 2))
-    (result,) = evaluate(policy, MEDIUM, tasks=[1], episodes=1, step_limit=60, workers=1)
+    (result,) = evaluate(policy, MEDIUM, tasks=[1], episodes=1, step_limit=60, workers=0)
     assert result.cause == "controller lost"
     assert result.cause in CAUSES
 
@@ -104,8 +135,9 @@ def test_seeds_differ_for_every_seed_task_and_episode():
         ({"step_limit": 0}, "at least 1 step, not 0"),
         ({"tasks": [9]}, "unknown task 9"),
         ({"tasks": []}, "at least one task"),
+        ({"placements": []}, "at least one task"),
     ],
 )
 def test_bad_input_is_named(wrong, sentence):
     with pytest.raises(UserError, match=sentence):
-        evaluate(oracle(), MEDIUM, workers=1, **wrong)
+        evaluate(Herder(), BALL, workers=0, **wrong)

@@ -1,27 +1,18 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
-import torch
-
-from compdiffuser.experts.config import expert_config
-from compdiffuser.experts.networks import Actor
+from small_experts import tiny
 
 
 @pytest.fixture
 def small():
-    """An ant's training that takes a second."""
-    return replace(
-        expert_config("ant"), steps=192, random_steps=64, environments=4, batch=16, replay=256, log_every=96,
-        checkpoint_every=64, actor_hidden=(16, 16), critic_hidden=(16, 16),
-    )  # fmt: skip
+    return tiny("ant")
 
 
 @pytest.fixture
-def actor_weights():
-    """An untrained ant's actor, as arrays."""
-    torch.manual_seed(0)
-    return {name: weight.numpy() for name, weight in Actor(29, (32, 32), 8).state_dict().items()}
+def short_walks(monkeypatch):
+    """Measurements that take no time."""
+    monkeypatch.setattr("compdiffuser.experts.evaluation.WALK", 10)
+    monkeypatch.setattr("compdiffuser.experts.evaluation.LONG_WALK", 10)
 
 
 @pytest.fixture(autouse=True)

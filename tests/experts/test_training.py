@@ -1,4 +1,5 @@
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -8,19 +9,19 @@ from dataclasses import replace
 
 import pytest
 import torch
+from small_experts import tiny
 
-from compdiffuser.cli import main
+from compdiffuser.experts.config import EXPERTS
 from compdiffuser.experts.policy import load_expert
 from compdiffuser.experts.training import train_expert
 from compdiffuser.types import UserError
 
 RUN = """
-import sys
+import json, sys
 from pathlib import Path
 from compdiffuser.experts.config import ExpertConfig
 from compdiffuser.experts.training import train_expert
-import json
-train_expert(ExpertConfig.from_dict(json.loads(sys.argv[1])), Path(sys.argv[2]), progress=False)
+train_expert(ExpertConfig.from_dict(json.loads(sys.argv[1])), Path(sys.argv[2]), processes=1, progress=False)
 """
 
 
@@ -29,47 +30,85 @@ def logged(out) -> list[int]:
         return [int(row["steps"]) for row in csv.DictReader(file)]
 
 
-def test_a_run_leaves_an_expert_and_its_log(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("compdiffuser.experts.evaluation.STEPS", 20)
+def test_a_run_leaves_an_expert_and_its_log(small, tmp_path, short_walks):
     rows = train_expert(small, tmp_path, progress=False)
     assert [row["steps"] for row in rows] == logged(tmp_path) == [96, 192]
+    assert "distance" not in rows[0]
+    assert "distance" in rows[1]
     expert, config = load_expert(tmp_path, noise=0.2)
     assert config == small
     assert (expert.inputs, expert.actions) == (29, 8)
-    assert (tmp_path / "actor.safetensors").stat().st_size < 500_000
     # It is continued, not repeated.
     rows = train_expert(replace(small, steps=288), tmp_path, progress=False)
     assert logged(tmp_path) == [96, 192, 288]
     assert rows[-1]["seconds"] >= rows[-2]["seconds"]
     with pytest.raises(UserError, match=r"holds a run with batch 16, not 32"):
         train_expert(replace(small, batch=32), tmp_path, progress=False)
+    with pytest.raises(UserError, match=r"holds a run with name ant, not ball"):
+        train_expert(tiny("ball"), tmp_path, progress=False)
     (tmp_path / "checkpoint.pt").write_bytes(b"half of a file")
     with pytest.raises(UserError, match="cannot be read"):
         train_expert(small, tmp_path, progress=False)
 
 
-def test_a_killed_run_continues(small, tmp_path, monkeypatch):
-    import json
+@pytest.mark.parametrize("name", ["humanoid", "ball"])
+def test_every_body_trains_and_continues(name, tmp_path, short_walks):
+    train_expert(tiny(name), tmp_path, progress=False)
+    rows = train_expert(tiny(name, steps=256), tmp_path, progress=False)
+    assert [row["steps"] for row in rows] == [96, 192, 256]
 
-    endless = replace(small, steps=10**9, log_every=10**9, checkpoint_every=32)
+
+def test_time_ends_a_run_and_counts_over_resumes(small, tmp_path, short_walks):
+    limited = replace(small, steps=10**9, time_limit=0.5)
+    first = train_expert(limited, tmp_path, progress=False)
+    assert 0.5 <= first[-1]["seconds"] < 5
+    again = train_expert(limited, tmp_path, progress=False)
+    assert again == first
+    more = train_expert(replace(limited, time_limit=0.8), tmp_path, progress=False)
+    assert more[-1]["steps"] > first[-1]["steps"]
+
+
+@pytest.mark.parametrize("name", ["ant", "humanoid"])
+def test_a_killed_run_continues_with_its_transitions(name, tmp_path, short_walks):
+    endless = tiny(name, steps=10**9, log_every=10**9, measure_every=10**9, checkpoint_every=32)
     command = [sys.executable, "-c", RUN, json.dumps(endless.to_dict()), str(tmp_path)]
     process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
     deadline = time.monotonic() + 60
     while not (tmp_path / "checkpoint.pt").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(0.3)
+    time.sleep(0.5)
     process.send_signal(signal.SIGKILL)
     process.wait()
     steps = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["steps"]
-    monkeypatch.setattr("compdiffuser.experts.evaluation.STEPS", 20)
     rows = train_expert(replace(endless, steps=steps + 64), tmp_path, progress=False)
     assert [row["steps"] for row in rows] == [steps + 64]
+    (tmp_path / "replay.bin").unlink()
+    with pytest.raises(UserError, match="cannot go on without its transitions"):
+        train_expert(replace(endless, steps=steps + 128), tmp_path, progress=False)
 
 
 def test_mistakes_are_sentences(tmp_path, capsys):
-    assert main(["data", "expert", "cat"]) == 2
-    assert "unknown expert 'cat'" in capsys.readouterr().err
-    assert main(["data", "expert", "ant", "--evaluate", "--out", str(tmp_path)]) == 2
-    assert "config.json' does not exist" in capsys.readouterr().err
-    assert main(["data", "expert", "ant", "--environments", "3", "--updates-per-step", "0.5"]) == 2
-    assert "make 1.5 updates at a time" in capsys.readouterr().err
+    from compdiffuser.cli import main
+
+    for arguments, said in (
+        (["cat"], "unknown expert 'cat'"),
+        (["ant", "--evaluate", "--out", str(tmp_path)], "config.json' does not exist"),
+        (["ant", "--environments", "3", "--updates-per-step", "0.5"], "make 1.5 updates at a time"),
+        (["ant", "--learning-rate", "nan"], "learning_rate must be a finite number, not nan"),
+        (["humanoid-student", "--out", str(tmp_path)], "give its folder with --teacher"),
+    ):
+        assert main(["data", "expert", *arguments]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_figure_is_one_json_object(tmp_path, capsys, short_walks):
+    from compdiffuser.cli import main
+
+    config = tiny("ball")
+    train_expert(config, tmp_path, progress=False)
+    capsys.readouterr()
+    assert main(["data", "expert", "ball", "--evaluate", "--rounds", "1", "--json", "--out", str(tmp_path)]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["episodes"] == 64
+    assert 0 <= figures["reached"] <= 1
+    assert set(EXPERTS) == {"ant", "humanoid", "ball", "humanoid-student"}

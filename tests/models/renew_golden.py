@@ -14,19 +14,17 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from compdiffuser.diffusion.conditions import Conditions
-from compdiffuser.models import Denoiser, DenoiserConfig
+from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig, UNet1dConfig
 
 FOLDER = Path(__file__).parent / "golden"
 ROWS = 8
 CONFIGS = {
-    "dit1d": DenoiserConfig(horizon=16, overlap=6, dim=2, width=32, depth=2, heads=2, patch=4),
+    "dit1d": DenoiserConfig(16, 6, network=DiT1dConfig(width=32, depth=2, heads=2, patch=4)),
     "dit1d-encoder": DenoiserConfig(
-        horizon=16, overlap=6, dim=3, width=32, depth=1, heads=2, patch=4, neighbours="encoder", preset="paper"
+        16, 6, 3, "paper", "encoder", network=DiT1dConfig(width=32, depth=1, heads=2, patch=4)
     ),
-    "unet1d": DenoiserConfig(horizon=16, overlap=6, dim=2, architecture="unet1d", width=16, depth=2),
-    "unet1d-encoder": DenoiserConfig(
-        horizon=16, overlap=6, dim=2, architecture="unet1d", width=16, depth=2, neighbours="encoder", preset="paper"
-    ),
+    "unet1d": DenoiserConfig(16, 6, network=UNet1dConfig(width=16, depth=2)),
+    "unet1d-encoder": DenoiserConfig(16, 6, 2, "paper", "encoder", network=UNet1dConfig(width=16, depth=2)),
 }
 
 

@@ -1,4 +1,6 @@
-from dataclasses import replace
+import json
+from dataclasses import fields, replace
+from typing import get_args
 
 import pytest
 import torch
@@ -6,18 +8,19 @@ from renew_golden import CONFIGS, FOLDER, filled, inputs
 from safetensors.torch import load_file
 from torch import Tensor
 
-from compdiffuser.models import Denoiser, DenoiserConfig
+from compdiffuser.diffusion.formulation import FORMULATIONS
+from compdiffuser.models import ARCHITECTURES, Denoiser, DenoiserConfig, DiT1dConfig, UNet1dConfig
+from compdiffuser.models.denoiser import Neighbours
 from compdiffuser.types import UserError
 
-SMALL = {
-    "dit1d": DenoiserConfig(horizon=16, overlap=6, width=32, depth=2, heads=2, patch=4),
-    "unet1d": DenoiserConfig(horizon=16, overlap=6, architecture="unet1d", width=16, depth=2),
-}
+SMALL = {name: CONFIGS[name] for name in ARCHITECTURES}
 EVERY = [
-    pytest.param(replace(config, neighbours=neighbours, preset=preset), id=f"{name}-{neighbours}-{preset}")
+    pytest.param(
+        replace(config, neighbours=neighbours, formulation=formulation), id=f"{name}-{neighbours}-{formulation}"
+    )
     for name, config in SMALL.items()
-    for neighbours in ("channels", "encoder")
-    for preset in ("default", "paper")
+    for neighbours in get_args(Neighbours)
+    for formulation in FORMULATIONS
 ]
 
 
@@ -116,28 +119,57 @@ def test_lower_precision_stays_close(config):
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
-        ({"overlap": 9}, "an overlap of 9 must be at least 1 and at most half the horizon 16"),
-        ({"overlap": 0}, "an overlap of 0 must be at least 1"),
-        ({"patch": 5}, "horizon 16 is not a multiple of 5, which dit1d needs here"),
-        ({"width": 36, "heads": 4}, "width 36 does not divide into 4 heads of even size"),
-        ({"architecture": "unet1d", "depth": 6}, "horizon 16 is not a multiple of 32, which unet1d needs here"),
-        ({"architecture": "unet1d", "width": 36}, "width 36 is not a multiple of 8, which unet1d needs"),
-        ({"architecture": "mlp"}, "unknown architecture 'mlp'; choose one of dit1d, unet1d"),
+        ({"overlap": 9}, "overlap must be at most half the horizon 16, not 9"),
+        ({"overlap": 0}, "overlap must be at least 1, not 0"),
+        ({"overlap": 2.0}, "overlap must be a whole number, not 2.0"),
+        ({"network": DiT1dConfig(patch=5)}, "horizon 16 is not a multiple of 5, which dit1d needs here"),
+        ({"network": UNet1dConfig(depth=6)}, "horizon 16 is not a multiple of 32, which unet1d needs here"),
+        ({"network": "dit1d"}, "network must be a config such as DiT1dConfig or UNet1dConfig, not 'dit1d'"),
         ({"neighbours": "vector"}, "unknown neighbours 'vector'; choose one of channels, encoder"),
-        ({"preset": "fast"}, "unknown preset 'fast'; choose one of default, paper"),
-        ({"depth": 0}, "depth must be at least 1, not 0"),
-        ({"heads": 0}, "heads must be at least 1, not 0"),
+        ({"formulation": "fast"}, "unknown formulation 'fast'; choose one of default, paper"),
         ({"dim": 0}, "dim must be at least 1, not 0"),
     ],
 )
-def test_a_config_that_cannot_be_built_is_one_sentence(change, sentence):
-    with pytest.raises(UserError, match=sentence) as error:
+def test_a_config_that_cannot_be_built_names_the_value(change, message):
+    with pytest.raises(UserError, match=message) as error:
         replace(SMALL["dit1d"], **change)
     assert "\n" not in str(error.value)
 
 
-def test_a_config_makes_the_round_trip_through_json():
-    config = CONFIGS["unet1d-encoder"]
-    assert DenoiserConfig(**config.to_dict()) == config
+@pytest.mark.parametrize("name", [field.name for field in fields(DenoiserConfig)])
+def test_every_field_refuses_nan(name):
+    with pytest.raises(UserError, match="nan"):
+        DenoiserConfig(**{name: float("nan")})
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_makes_the_round_trip_through_json(name):
+    config = CONFIGS[name]
+    plain = json.loads(json.dumps(config.to_dict()))
+    assert DenoiserConfig.from_dict(plain) == config
+    assert plain == config.to_dict()
+
+
+def test_a_description_names_its_architecture_beside_the_sizes():
+    assert DenoiserConfig().to_dict() == {
+        "horizon": 160,
+        "overlap": 56,
+        "dim": 2,
+        "formulation": "default",
+        "neighbours": "channels",
+        "network": {"architecture": "dit1d", "width": 256, "depth": 6, "heads": 4, "patch": 8, "expansion": 3.25},
+    }
+
+
+def test_a_description_with_other_fields_is_refused():
+    plain = DenoiserConfig().to_dict()
+    with pytest.raises(UserError, match="a denoiser cannot have preset; its fields are horizon, overlap, dim"):
+        DenoiserConfig.from_dict({**plain, "preset": "default"})
+    with pytest.raises(UserError, match="a denoiser lacks formulation, network; its fields are"):
+        DenoiserConfig.from_dict({name: plain[name] for name in ("horizon", "overlap", "dim", "neighbours")})
+    with pytest.raises(UserError, match="a unet1d cannot have expansion, heads, patch; its fields are width, depth"):
+        DenoiserConfig.from_dict({**plain, "network": {**plain["network"], "architecture": "unet1d"}})
+    with pytest.raises(UserError, match="unknown architecture 'mlp'; choose one of dit1d, unet1d"):
+        DenoiserConfig.from_dict({**plain, "network": {"architecture": "mlp"}})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,14 @@ from torch import Tensor, nn
 
 from compdiffuser.diffusion.objective import ObjectiveConfig, draw, loss
 from compdiffuser.models import Denoiser, DenoiserConfig
+from compdiffuser.models.dit1d import DiT1dConfig
+from compdiffuser.runs import rank
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.loop import Outcome, fit
+from compdiffuser.training.updater import Learner
 
 CPU = torch.device("cpu")
-MODEL = DenoiserConfig(horizon=8, overlap=2, dim=2, width=32, depth=1, heads=2, patch=4)
+MODEL = DenoiserConfig(horizon=8, overlap=2, dim=2, network=DiT1dConfig(width=32, depth=1, heads=2, patch=4))
 
 
 def lines(count: int, generator: torch.Generator) -> Tensor:
@@ -28,7 +30,7 @@ def lines(count: int, generator: torch.Generator) -> Tensor:
 
 
 @dataclass(frozen=True)
-class LineLearner:
+class LineLearner(Learner):
     """Learns straight lines; `pause` seconds per update leave time to be killed."""
 
     module: Denoiser
@@ -69,12 +71,12 @@ if __name__ == "__main__":
     parser.add_argument("--pause", type=float, default=0.0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    rank = int(os.environ.get("RANK", "0"))
+    number = rank()
     runs = {"steps": {"steps": arguments.steps}}
     if arguments.time_limit:
         runs["time"] = {"steps": 10**6, "time_limit": arguments.time_limit}
     for name, changes in runs.items():
         out = arguments.out / name
         # Every process begins with weights of its own.
-        _, weights = train(out, learner(weights=rank, pause=arguments.pause), **changes)
-        save_file(weights, out / f"weights-{rank}.safetensors")
+        _, weights = train(out, learner(weights=number, pause=arguments.pause), **changes)
+        save_file(weights, out / f"weights-{number}.safetensors")

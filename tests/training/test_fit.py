@@ -7,7 +7,8 @@ from small_run import CPU, learner, lines, settings, train
 from torch import nn
 
 from compdiffuser.diffusion.conditions import Conditions
-from compdiffuser.training.loop import Updater, fit
+from compdiffuser.training.loop import fit
+from compdiffuser.training.updater import Learner, Updater
 
 
 def rows_of(out) -> list[dict[str, str]]:
@@ -35,7 +36,7 @@ def test_a_toy_problem_is_learned(tmp_path):
 def test_one_update_by_hand(tmp_path):
     """The first update of AdamW moves every weight by the rate against the sign of its gradient."""
 
-    class Slope:
+    class Slope(Learner):
         module = nn.Linear(1, 1, bias=False)
 
         def loss(self, module, generator):

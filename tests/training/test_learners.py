@@ -7,7 +7,8 @@ import torch
 from small_run import CPU, settings
 from torch import nn
 
-from compdiffuser.training.loop import Updater, fit
+from compdiffuser.training.loop import fit
+from compdiffuser.training.updater import Learner, Updater
 
 
 class Sides(nn.Module):
@@ -19,7 +20,7 @@ class Sides(nn.Module):
         self.target = nn.Parameter(torch.zeros(2, 3), requires_grad=False)
 
 
-class TwoSeeds:
+class TwoSeeds(Learner):
     """Learns random numbers; a target follows; the loss has two parts."""
 
     parts = ("error", "size")

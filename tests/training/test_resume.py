@@ -128,7 +128,14 @@ def test_a_checkpoint_cannot_run_code(tmp_path):
     assert not (tmp_path / "harm").exists()
 
 
-@pytest.mark.parametrize("change", [{"width": 48}, {"depth": 2}, {"neighbours": "encoder"}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"network": replace(MODEL.network, width=48)},
+        {"network": replace(MODEL.network, depth=2)},
+        {"neighbours": "encoder"},
+    ],
+)
 def test_a_run_of_another_model_is_named(tmp_path, change):
     train(tmp_path, steps=10)
     with pytest.raises(UserError, match="holds a run of another model; choose another folder, or remove") as error:

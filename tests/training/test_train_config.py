@@ -45,6 +45,17 @@ def test_progress_follows_the_sooner_of_steps_and_time():
         ({"checkpoint_every": 0}, "checkpoint_every must be at least 1, not 0"),
         ({"log_every": 0}, "log_every must be at least 1, not 0"),
         ({"time_limit": 0.0}, "the time limit must be positive, not 0.0"),
+        ({"time_limit": math.nan}, "the time limit must be positive, not nan"),
+        ({"steps": 2.5}, "steps must be a whole number, not 2.5"),
+        ({"learning_rate": math.nan}, "learning_rate must be positive and finite, not nan"),
+        ({"learning_rate": math.inf}, "learning_rate must be positive and finite, not inf"),
+        ({"weight_decay": math.nan}, "weight_decay must be at least 0 and less than inf, not nan"),
+        ({"warmup": -1}, "warmup must be at least 0, not -1"),
+        ({"beta2": 1.0}, "beta2 must be at least 0 and less than 1, not 1.0"),
+        ({"ema": math.nan}, "ema must be at least 0 and less than 1, not nan"),
+        ({"clip": math.nan}, "clip must be positive, not nan"),
+        ({"precision": "fp8"}, "unknown precision 'fp8'; choose bf16, tf32, float32"),
+        ({"schedule": "step"}, "unknown schedule 'step'; choose cosine or constant"),
     ],
 )
 def test_settings_that_cannot_be_are_named(changes, sentence):

@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 from live import client
 
-from compdiffuser.web.driving import Driver
+from compdiffuser.domains import Domain, Stepped
+from compdiffuser.domains.ogbench import PointController
+from compdiffuser.presets import EvaluationConfig, Preset, preset
+from compdiffuser.web.driving import Driver, Stages, Stopped, drive
 from compdiffuser.web.messages import DriveRequest
+
+MEDIUM = preset("pointmaze-medium-stitch-v0")
 
 
 def test_a_drive_goes_through_the_real_environment_and_tells_how_it_ended(tiny_client):
@@ -30,11 +35,11 @@ def test_a_drive_goes_through_the_real_environment_and_tells_how_it_ended(tiny_c
     assert "passes through a wall or jumps" in end["sentence"]
 
 
-def test_a_plan_of_every_fourth_state_makes_longer_steps_without_a_jump(library):
+def test_a_plan_of_every_fourth_state_makes_longer_steps_without_a_jump():
     states = np.linspace((0, 0), (4, 0), 3).tolist()
     request = DriveRequest(model="tiny", start=(0, 0), goal=(4, 0), states=states)
-    preset = library.get("tiny").preset
-    faults = [Driver(request, replace(preset, stride=stride), None, None).given.fault() for stride in (1, 4)]
+    strides = [replace(MEDIUM, chunks=replace(MEDIUM.chunks, stride=stride)) for stride in (1, 4)]
+    faults = [Driver(request, task, None, None).given.fault() for task in strides]
     assert faults == ["jumps 2.00 m at state 0 of 3", None]
 
 
@@ -51,3 +56,66 @@ def test_a_drive_needs_states_of_the_right_size(tiny_client):
     plan = {"model": "tiny", "start": (0, 0), "goal": (8, 8), "states": [[0, 0], [1, 1, 1]]}
     with pytest.raises(client.Refused, match="a state has 2 numbers here, not 3"):
         list(tiny_client.drive(plan))
+
+
+class Lawn:
+    """A world of one's own: actions displace the agent by a fifth of themselves."""
+
+    opened = closed = 0
+
+    def __init__(self):
+        Lawn.opened += 1
+
+    def place(self, start, goal, seed):
+        self.at, self.goal = start.copy(), goal.copy()
+        return self.at.copy(), self.goal.copy()
+
+    def step(self, action):
+        self.at = self.at + 0.2 * action
+        return Stepped(self.at.copy(), bool(np.linalg.norm(self.at - self.goal) < 0.3))
+
+    def close(self):
+        Lawn.closed += 1
+
+
+LAWN = Preset(
+    "lawn", Domain("lawn", Lawn, controller=PointController()), evaluation=EvaluationConfig(step_limit=50)
+)  # fmt: skip
+
+
+def straight(goal: float) -> DriveRequest:
+    states = np.linspace((0, 0), (goal, 0), 60).tolist()
+    return DriveRequest(model="lawn", start=(0, 0), goal=(goal, 0), states=states)
+
+
+def test_a_registered_world_is_driven_and_every_step_is_told_once():
+    Lawn.opened = Lawn.closed = 0
+    stages, told = Stages(), []
+    for goal in (2.0, 3.1, 20.0):
+        told.clear()
+        result = drive(stages, LAWN, straight(goal), None, lambda kind, data: told.append((kind, data)))
+        assert result.success == (goal < 20)
+        assert {kind for kind, _ in told} == {"moved"}
+        parts = [data["path"] for _, data in told]
+        assert [len(part) for part in parts[:-1]] == [10] * (len(parts) - 1)
+        path = np.array([point for part in parts for point in part])
+        assert len(path) == result.steps
+        np.testing.assert_allclose(path[0], (0.2, 0))
+        assert (np.linalg.norm(path[-1] - (goal, 0)) < 0.31) == result.success
+    assert (Lawn.opened, Lawn.closed) == (1, 0)  # one world for all
+    stages.close()
+    assert Lawn.closed == 1
+
+
+def test_a_drive_that_nobody_watches_ends_and_its_world_is_closed():
+    Lawn.opened = Lawn.closed = 0
+    stages, told = Stages(), []
+
+    def tell(kind, data):
+        told.append(data)
+        if len(told) == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        drive(stages, LAWN, straight(20.0), None, tell)
+    assert (len(told), Lawn.opened, Lawn.closed) == (2, 1, 1)

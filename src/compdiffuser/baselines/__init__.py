@@ -45,7 +45,7 @@ METHODS: dict[str, Method] = {
 
 
 def method(name: str, also: Sequence[str] = ()) -> Method:
-    """A method by name, or a sentence with the nearest one, be it here or among the names known elsewhere (`also`)."""
+    """A method by name. Raises UserError with the nearest name, be it here or among those known elsewhere (`also`)."""
     if name in METHODS:
         return METHODS[name]
     known = [*also, *METHODS]

@@ -61,6 +61,6 @@ class Stitched:
         self, data: Trajectories, rows: Tensor, mix: GoalMix, discount: float, generator: torch.Generator
     ) -> Tensor:
         usual = hindsight(data, rows, mix, discount, generator)
-        uniform = torch.rand(3, *rows.shape, device=rows.device, generator=generator)
-        moved = (uniform[2] < self.probability) & (usual > rows) & (usual <= data.last[rows])
-        return torch.where(moved, joined(self.clusters, data.last, usual, uniform[:2]), usual)
+        *places, chance = torch.rand(3, *rows.shape, device=rows.device, generator=generator)
+        moved = (chance < self.probability) & (usual > rows) & (usual <= data.last[rows])
+        return torch.where(moved, joined(self.clusters, data.last, usual, torch.stack(places)), usual)

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from compdiffuser.baselines.agent import Sizes, check_settings
-from compdiffuser.baselines.goals import ACTOR_GOALS, Batch, Experience, GoalMix
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.config import ValueConfig
+from compdiffuser.baselines.goals import Batch, Experience, GoalMix
 from compdiffuser.baselines.losses import climb_and_clone
 from compdiffuser.baselines.networks import Actor, Bilinear, randomness
 
@@ -26,33 +27,19 @@ LATER_GEOMETRIC = GoalMix(trajectory=1.0)
 
 
 @dataclass(frozen=True)
-class CRLConfig:
+class CRLConfig(ValueConfig):
     """Settings of CRL; the defaults are OGBench's for point mazes with stitch data."""
 
-    learning_rate: float = 3e-4
-    """Adam's rate, constant."""
-    batch: int = 1024
-    """Transitions per update and seed; each is compared with the goals of all others."""
-    hidden: tuple[int, ...] = (512, 512, 512)
-    """Widths of the hidden layers, in critics and actor."""
-    discount: float = 0.99
-    """γ, for geometrically drawn goals."""
     latent: int = 512
     """Width of the latents whose product is the critic."""
     alpha: float = 0.03
     """Weight of the actor's cloning term."""
     value_goals: GoalMix = LATER_GEOMETRIC
     """Where the critic's goals come from."""
-    actor_goals: GoalMix = ACTOR_GOALS
-    """Where the actor's goals come from."""
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
-class CRL(nn.Module):
+class CRL(Agent):
     parts = ("critic", "actor")
-    whole_goals = False
 
     def __init__(self, config: CRLConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
         super().__init__()
@@ -79,9 +66,6 @@ class CRL(nn.Module):
         mean = self.actor(batch.observations, batch.actor_goals)
         logits = self.critics(batch.observations, mean.clamp(-1, 1), batch.actor_goals, frozen=True)
         return climb_and_clone(logits.clamp(min=LEAST_LOGIT).amin(1), mean, batch.actions, self.config.alpha)
-
-    def after_update(self) -> None:
-        """Nothing follows an update."""
 
     def act(self, observations: Tensor, goals: Tensor) -> Tensor:
         return self.actor(observations, goals)

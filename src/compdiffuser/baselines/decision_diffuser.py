@@ -18,6 +18,7 @@ from compdiffuser.compose.merge import merged_length
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.training import train_planner
 from compdiffuser.presets import Preset
+from compdiffuser.runs import run_folder
 from compdiffuser.types import Episodes, UserError
 
 PATCH = 8
@@ -29,13 +30,15 @@ def monolithic(preset: Preset, horizon: int | None = None) -> Preset:
 
     Whatever the horizon, episodes are padded by the length of the composed plan.
     """
-    composed = merged_length(preset.chunks, preset.horizon, preset.overlap)
+    chunks = preset.chunks
+    composed = merged_length(chunks.count, chunks.horizon, chunks.overlap)
     composed = -(-composed // PATCH) * PATCH
     if horizon is not None and horizon < 2 * PATCH:
         raise UserError(f"a plan has at least {2 * PATCH} states, not {horizon}")
-    return replace(
-        preset, horizon=horizon or composed, overlap=PATCH, max_chunks=1, chunks=1, back_padding=composed, scaffold=None
+    whole = replace(
+        chunks, horizon=horizon or composed, overlap=PATCH, count=1, most=1, back_padding=composed, scaffold=None
     )  # fmt: skip
+    return replace(preset, chunks=whole)
 
 
 def train_decision_diffuser(
@@ -47,13 +50,13 @@ def train_decision_diffuser(
 
 def trained(name: str) -> str | os.PathLike[str]:
     """Where a monolithic planner lies: a folder as given; for a dataset's name, where training leaves it."""
-    folder = Path("runs") / f"{name}-dd"
+    folder = run_folder(name, "dd")
     return folder if folder.is_dir() and not Path(name).is_dir() else name
 
 
 def check(name: str, preset: Preset, record: Mapping[str, Any]) -> None:
-    """Refuse a planner that was trained to compose chunks."""
-    if preset.max_chunks != 1:
+    """Raises UserError for a planner that was trained to compose chunks."""
+    if preset.chunks.most != 1:
         found = record.get("method", "compdiffuser")
         raise UserError(
             f"'{name}' holds a planner of {found}, which composes chunks; "

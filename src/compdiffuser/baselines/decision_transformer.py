@@ -20,19 +20,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes, check_settings
-from compdiffuser.baselines.goals import LATER, Experience, GoalMix, Trajectories
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.config import AgentConfig
+from compdiffuser.baselines.goals import Experience, Trajectories
 from compdiffuser.baselines.networks import Linear, gelu, randomness
+from compdiffuser.training.config import Schedule
 from compdiffuser.types import UserError
 
 
 @dataclass(frozen=True)
-class DTConfig:
+class DTConfig(AgentConfig):
     """Settings of DT; the defaults are those of Ghugare et al., but for the schedule. Gradients are not clipped."""
 
     learning_rate: float = 1e-3
     """AdamW's rate after the warm-up."""
-    schedule: str = "cosine"
+    schedule: Schedule = "cosine"
     """cosine: the rate falls to 0 over the run; constant, as Ghugare et al. have it."""
     batch: int = 256
     """Contexts per update and seed."""
@@ -50,15 +52,11 @@ class DTConfig:
     """Updates of linear warm-up."""
     weight_decay: float = 1e-4
     """AdamW's decay, of all weights."""
-    discount: float = 0.99
-    """γ; it matters only where goals are drawn geometrically."""
-    actor_goals: GoalMix = LATER
-    """Where goals come from."""
     by_episode: bool = True
     """Draw an episode and then one of its steps; else all recorded steps are as likely: long episodes count more."""
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if self.width % self.heads:
             raise UserError(f"a width of {self.width} cannot be divided among {self.heads} heads")
         if not 0 <= self.dropout < 1:
@@ -109,10 +107,7 @@ class Block(nn.Module):
         return (weights @ value).transpose(2, 3).flatten(3)
 
 
-class DecisionTransformer(nn.Module):
-    parts = ("actor",)
-    whole_goals = False
-
+class DecisionTransformer(Agent):
     def __init__(self, config: DTConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
         super().__init__()
         self.config, self.sizes, self.seeds = config, sizes, len(seeds)
@@ -167,9 +162,6 @@ class DecisionTransformer(nn.Module):
         for number, block in enumerate(self.blocks):
             x = block(x, None if scales is None else scales[:, :, number])
         return _each(self.head, _norm(x[:, :, 1::2])).tanh()
-
-    def after_update(self) -> None:
-        """Nothing follows an update."""
 
     @torch.no_grad()
     def begin(self, goals: Tensor) -> None:

@@ -10,36 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from compdiffuser.baselines.agent import Sizes, check_settings
-from compdiffuser.baselines.goals import LATER, Experience, GoalMix, Imitation
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.config import PerceptronConfig
+from compdiffuser.baselines.goals import Experience, Imitation
 from compdiffuser.baselines.networks import Actor, log_probability, randomness
 
 
 @dataclass(frozen=True)
-class GCBCConfig:
+class GCBCConfig(PerceptronConfig):
     """Settings of GCBC; the defaults are OGBench's."""
 
-    learning_rate: float = 3e-4
-    """Adam's rate, constant."""
-    batch: int = 1024
-    """Transitions per update and seed."""
-    hidden: tuple[int, ...] = (512, 512, 512)
-    """Widths of the hidden layers."""
-    discount: float = 0.99
-    """γ; it matters only where goals are drawn geometrically."""
-    actor_goals: GoalMix = LATER
-    """Where goals come from."""
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-
-class GCBC(nn.Module):
-    parts = ("actor",)
-    whole_goals = False
-
+class GCBC(Agent):
     def __init__(self, config: GCBCConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
         super().__init__()
         self.config, self.seeds = config, len(seeds)
@@ -56,9 +40,6 @@ class GCBC(nn.Module):
         """L(π) = −E log π(a | s, g)."""
         mean = self.actor(batch.observations, batch.goals)
         return -log_probability(mean, batch.actions).mean(-1)
-
-    def after_update(self) -> None:
-        """Nothing follows an update."""
 
     def act(self, observations: Tensor, goals: Tensor) -> Tensor:
         return self.actor(observations, goals)

@@ -11,44 +11,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from compdiffuser.baselines.agent import Sizes, check_settings
-from compdiffuser.baselines.goals import ACTOR_GOALS, VALUE_GOALS, Batch, Experience, GoalMix
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.config import BootstrappedConfig
+from compdiffuser.baselines.goals import Batch, Experience
 from compdiffuser.baselines.losses import climb_and_clone, expectile_loss
 from compdiffuser.baselines.networks import Actor, Value, follow, randomness
 
 
 @dataclass(frozen=True)
-class GCIQLConfig:
+class GCIQLConfig(BootstrappedConfig):
     """Settings of GCIQL; the defaults are OGBench's for point mazes with stitch data."""
 
-    learning_rate: float = 3e-4
-    """Adam's rate, constant."""
-    batch: int = 1024
-    """Transitions per update and seed."""
-    hidden: tuple[int, ...] = (512, 512, 512)
-    """Widths of the hidden layers, in value, critics and actor."""
-    discount: float = 0.99
-    """γ, for values and for geometrically drawn goals."""
-    target_rate: float = 0.005
-    """Share of the way that target weights go after each update."""
-    expectile: float = 0.9
-    """τ of the value's regression."""
     alpha: float = 0.003
     """Weight of the actor's cloning term."""
-    value_goals: GoalMix = VALUE_GOALS
-    """Where the goals of value and critics come from."""
-    actor_goals: GoalMix = ACTOR_GOALS
-    """Where the actor's goals come from."""
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
-class GCIQL(nn.Module):
+class GCIQL(Agent):
     parts = ("value", "critic", "actor")
-    whole_goals = False
 
     def __init__(self, config: GCIQLConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
         super().__init__()

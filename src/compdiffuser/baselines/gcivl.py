@@ -11,44 +11,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from compdiffuser.baselines.agent import Sizes, check_settings
-from compdiffuser.baselines.goals import ACTOR_GOALS, VALUE_GOALS, Batch, Experience, GoalMix
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.config import BootstrappedConfig
+from compdiffuser.baselines.goals import Batch, Experience
 from compdiffuser.baselines.losses import advantage_weights, bootstrapped_regression, weighted_cloning
 from compdiffuser.baselines.networks import Actor, Value, follow, randomness
 
 
 @dataclass(frozen=True)
-class GCIVLConfig:
+class GCIVLConfig(BootstrappedConfig):
     """Settings of GCIVL; the defaults are OGBench's for point mazes with stitch data."""
 
-    learning_rate: float = 3e-4
-    """Adam's rate, constant."""
-    batch: int = 1024
-    """Transitions per update and seed."""
-    hidden: tuple[int, ...] = (512, 512, 512)
-    """Widths of the hidden layers, in value and actor."""
-    discount: float = 0.99
-    """γ, for values and for geometrically drawn goals."""
-    target_rate: float = 0.005
-    """Share of the way that target weights go after each update."""
-    expectile: float = 0.9
-    """τ of the value's regression."""
     alpha: float = 10.0
     """Inverse temperature of the actor's weights."""
-    value_goals: GoalMix = VALUE_GOALS
-    """Where the value's goals come from."""
-    actor_goals: GoalMix = ACTOR_GOALS
-    """Where the actor's goals come from."""
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
-class GCIVL(nn.Module):
+class GCIVL(Agent):
     parts = ("value", "actor")
-    whole_goals = False
 
     def __init__(self, config: GCIVLConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
         super().__init__()

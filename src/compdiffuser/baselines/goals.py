@@ -2,7 +2,7 @@
 
 Goals are rows of the recorded states: the state itself, a later one of the same episode, or any. Which row, a
 `GoalSampler` decides; another one (data augmentation, say) takes the place of `hindsight` and nothing else changes.
-Drawing is a handful of tensor operations without a word to the host, so that a captured CUDA graph can contain it.
+Drawing is a handful of tensor operations that do not synchronize with the CPU, so that a CUDA graph can contain it.
 
 Letters: S seeds trained side by side · B transitions per seed · N recorded states.
 """
@@ -36,7 +36,7 @@ class GoalMix:
 
     def __post_init__(self) -> None:
         shares = (self.current, self.trajectory, self.random)
-        if min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+        if not (all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6):
             raise UserError(f"shares of goals are at least 0 and add up to 1, not {shares}")
 
 

@@ -14,28 +14,19 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from compdiffuser.baselines.agent import Sizes, check_settings
-from compdiffuser.baselines.goals import ACTOR_GOALS, VALUE_GOALS, Experience, GoalMix, SubgoalBatch
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.config import BootstrappedConfig
+from compdiffuser.baselines.goals import Experience, SubgoalBatch
 from compdiffuser.baselines.losses import advantage_weights, bootstrapped_regression, weighted_cloning
 from compdiffuser.baselines.networks import MLP, Actor, Value, follow, randomness
 
 
 @dataclass(frozen=True)
-class HIQLConfig:
+class HIQLConfig(BootstrappedConfig):
     """Settings of HIQL; the defaults are OGBench's for point mazes with stitch data."""
 
-    learning_rate: float = 3e-4
-    """Adam's rate, constant."""
-    batch: int = 1024
-    """Transitions per update and seed."""
-    hidden: tuple[int, ...] = (512, 512, 512)
-    """Widths of the hidden layers, in value, representation and actors."""
-    discount: float = 0.99
-    """γ, for values and for geometrically drawn goals."""
-    target_rate: float = 0.005
-    """Share of the way that target weights go after each update."""
     expectile: float = 0.7
     """τ of the value's regression."""
     alpha: float = 3.0
@@ -44,18 +35,10 @@ class HIQLConfig:
     """k, how many steps ahead a subgoal lies."""
     representation: int = 10
     """Width of φ(s, g)."""
-    value_goals: GoalMix = VALUE_GOALS
-    """Where the value's goals come from."""
-    actor_goals: GoalMix = ACTOR_GOALS
-    """Where the high-level actor's goals come from."""
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
-class HIQL(nn.Module):
+class HIQL(Agent):
     parts = ("value", "low_actor", "high_actor")
-    whole_goals = False
 
     def __init__(self, config: HIQLConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
         super().__init__()

@@ -13,24 +13,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from compdiffuser.baselines.agent import Agent
 from compdiffuser.baselines.goals import Experience
+from compdiffuser.training.updater import Learner
 
 
-class GoalLearner:
-    """A `Learner` of the training loop for any agent."""
+class GoalLearner(Learner):
+    """The learner of any agent."""
 
-    def __init__(self, agent: Any, experience: Experience, updates: int = 1, compiled: bool = False) -> None:
+    module: Agent
+
+    def __init__(self, agent: Agent, experience: Experience, updates: int = 1, compiled: bool = False) -> None:
         """`updates` are drawn at once; they must be the loop's updates per replay, or divide them."""
         self.module, self.experience, self.updates = agent, experience, updates
+        self.parts = agent.parts
         self.loss_of = torch.compile(agent.loss, dynamic=False) if compiled else agent.loss
         # The same agent, asking for the rows of all updates.
         self.drawer = copy.copy(agent)
         self.drawer.config = replace(agent.config, batch=updates * agent.config.batch)
         self.waiting: list[Any] = []
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return self.module.parts
 
     def loss(self, module: nn.Module, generator: torch.Generator) -> Tensor:
         if not self.waiting:

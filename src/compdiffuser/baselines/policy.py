@@ -12,11 +12,7 @@ from compdiffuser.types import Array, UserError
 
 
 class GoalPolicy:
-    """Acts with the mean of the actor, clipped to [−1, 1], the range of actions in every benchmark here.
-
-    An agent that remembers (a transformer over the last states, say) may have `begin(goals [1, E, goal])`, which is
-    called when episodes start; its `act` is then called once per step.
-    """
+    """Acts with the mean of the actor, clipped to [−1, 1], the range of actions in every benchmark here."""
 
     def __init__(
         self, agent: Agent, observation: int, goal_dims: Sequence[int], device: torch.device | str = "cpu"
@@ -32,9 +28,7 @@ class GoalPolicy:
             expected = " or ".join(map(str, sorted({self.observation, len(self.goal_dims)})))
             raise UserError(f"a goal has {expected} numbers for this policy, not {width}")
         self.goals = self._tensor(goals[..., self.goal_dims] if width == self.observation else goals)
-        begin = getattr(self.agent, "begin", None)
-        if begin is not None:
-            begin(self.goals)
+        self.agent.begin(self.goals)
 
     def act(self, observations: Array, active: Array) -> Array:
         """Actions [E, act]; rows where `active` is false are ignored by the caller."""

@@ -13,6 +13,16 @@ from compdiffuser.baselines.goals import RANDOM_GOALS, GoalMix
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
+LONG = frozenset(
+    ("pointmaze-giant", "antmaze-giant", "humanoidmaze-medium", "humanoidmaze-large", "humanoidmaze-giant")
+)  # fmt: skip
+"""Worlds of long horizons, in which OGBench discounts less."""
+SUBGOAL_STEPS = {"humanoid": 100}
+"""How many steps ahead HIQL's subgoals lie, by family, where not 25."""
+MEASURED_AS = {"pointmaze-giant": "ant"}
+"""Worlds whose published figures were measured with the α of another family than their own."""
+PLACE_GOALS = ("regions",)
+"""Recipes of datasets whose tasks ask for a place alone, whatever the velocity (Ghugare et al.)."""
 ALPHA: dict[str, dict[str, float]] = {
     "gcivl": {"point": 10, "ant": 10, "explore": 10, "humanoid": 10, "soccer": 10},
     "gciql": {"point": 0.003, "ant": 0.3, "explore": 0.01, "humanoid": 0.1, "soccer": 0.1},
@@ -26,12 +36,11 @@ ALPHA: dict[str, dict[str, float]] = {
 def config_for(name: str, preset: Preset, changes: Mapping[str, Any] | None = None) -> Any:
     """The config of a method for a dataset; `changes` has the last word. Own data counts as point mazes."""
     config = method(name).config()
-    family = _family(preset)
-    long = "giant" in preset.maze or family == "humanoid"
+    family = MEASURED_AS.get(preset.domain.name, preset.family)
     settings: dict[str, Any] = {
         "alpha": ALPHA.get(name, {}).get(family),
-        "discount": 0.995 if long else 0.99,
-        "subgoal_steps": 100 if family == "humanoid" else 25,
+        "discount": 0.995 if preset.domain.name in LONG else 0.99,
+        "subgoal_steps": SUBGOAL_STEPS.get(family, 25),
         "actor_goals": RANDOM_GOALS if family == "explore" and name in ALPHA else None,
     }
     known = {field.name for field in fields(config)}
@@ -39,11 +48,11 @@ def config_for(name: str, preset: Preset, changes: Mapping[str, Any] | None = No
     return replace(config, **(changes or {}))
 
 
-def _family(preset: Preset) -> str:
-    """The column of OGBench's table that a dataset belongs to."""
-    if preset.recipe == "explore":
-        return "explore"
-    return next((word for word in ("soccer", "humanoid", "ant") if word in preset.environment.lower()), "point")
+def goal_dims(preset: Preset, width: int, whole: bool) -> tuple[int, ...]:
+    """Observation dimensions that make a goal: all of them, or the positions where tasks ask for nothing else."""
+    if whole or preset.recording is None or preset.recording.recipe not in PLACE_GOALS:
+        return tuple(range(width))
+    return tuple(preset.space.dims[column] for column in preset.space.columns)
 
 
 def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:

@@ -14,25 +14,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from compdiffuser.baselines.agent import Sizes, check_settings
-from compdiffuser.baselines.goals import ACTOR_GOALS, RANDOM_GOALS, Batch, Experience, GoalMix
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.config import ValueConfig
+from compdiffuser.baselines.goals import RANDOM_GOALS, Batch, Experience, GoalMix
 from compdiffuser.baselines.losses import climb_and_clone
 from compdiffuser.baselines.networks import MLP, Actor, Quasimetric, randomness
 from compdiffuser.types import UserError
 
 
 @dataclass(frozen=True)
-class QRLConfig:
+class QRLConfig(ValueConfig):
     """Settings of QRL; the defaults are OGBench's for point mazes with stitch data."""
 
-    learning_rate: float = 3e-4
-    """Adam's rate, constant."""
-    batch: int = 1024
-    """Transitions per update and seed."""
-    hidden: tuple[int, ...] = (512, 512, 512)
-    """Widths of the hidden layers, in encoder, latent model and actor."""
-    discount: float = 0.99
-    """γ; it matters only where goals are drawn geometrically."""
     latent: int = 512
     """Width of the latents that distances are between, a multiple of `component`."""
     component: int = 8
@@ -43,16 +36,14 @@ class QRLConfig:
     """Weight of the actor's cloning term."""
     value_goals: GoalMix = RANDOM_GOALS
     """Where the states come from that are pushed apart."""
-    actor_goals: GoalMix = ACTOR_GOALS
-    """Where the actor's goals come from."""
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if self.latent % self.component:
             raise UserError(f"a latent of {self.latent} numbers cannot be divided into components of {self.component}")
 
 
-class QRL(nn.Module):
+class QRL(Agent):
     parts = ("value", "multiplier", "dynamics", "actor")
     whole_goals = True  # one encoder serves states and goals
 
@@ -103,9 +94,6 @@ class QRL(nn.Module):
     def _step(self, latent: Tensor, actions: Tensor, frozen: bool = False) -> Tensor:
         """Where an action leads, in latents: z + f(z, a)."""
         return latent + self.dynamics(latent, actions, frozen=frozen)[:, 0]
-
-    def after_update(self) -> None:
-        """Nothing follows an update."""
 
     def act(self, observations: Tensor, goals: Tensor) -> Tensor:
         return self.actor(observations, goals)

@@ -10,40 +10,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from compdiffuser.baselines.agent import Sizes, check_settings
-from compdiffuser.baselines.goals import LATER, Experience, GoalMix, Imitation
+from compdiffuser.baselines.agent import Agent, Sizes
+from compdiffuser.baselines.config import PerceptronConfig
+from compdiffuser.baselines.goals import Experience, Imitation
 from compdiffuser.baselines.networks import MLP, randomness
+from compdiffuser.training.config import Schedule
 
 
 @dataclass(frozen=True)
-class RvSConfig:
+class RvSConfig(PerceptronConfig):
     """Settings of RvS; the defaults are those of Ghugare et al., but for the schedule. Gradients are not clipped."""
 
     learning_rate: float = 1e-3
     """Adam's rate at the beginning."""
-    schedule: str = "cosine"
+    schedule: Schedule = "cosine"
     """cosine: the rate falls to 0 over the run; constant, as Ghugare et al. have it."""
     batch: int = 256
     """Transitions per update and seed."""
     hidden: tuple[int, ...] = (1024, 1024)
     """Widths of the hidden layers."""
-    discount: float = 0.99
-    """γ; it matters only where goals are drawn geometrically."""
-    actor_goals: GoalMix = LATER
-    """Where goals come from."""
     by_episode: bool = True
     """Draw an episode and then one of its steps; else all recorded steps are as likely: long episodes count more."""
 
-    def __post_init__(self) -> None:
-        check_settings(self)
 
-
-class RvS(nn.Module):
-    parts = ("actor",)
-    whole_goals = False
-
+class RvS(Agent):
     def __init__(self, config: RvSConfig, sizes: Sizes, seeds: Sequence[int]) -> None:
         super().__init__()
         self.config, self.seeds = config, len(seeds)
@@ -58,9 +50,6 @@ class RvS(nn.Module):
         """L(π) = E ‖π(s, g) − a‖² / dim(a) → [S, 1]."""
         errors = self.act(batch.observations, batch.goals) - batch.actions
         return errors.square().mean((-1, -2))[:, None]
-
-    def after_update(self) -> None:
-        """Nothing follows an update."""
 
     def act(self, observations: Tensor, goals: Tensor) -> Tensor:
         return self.network(observations, goals)[:, 0].tanh()

@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 import math
-import os
-import platform
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-import compdiffuser
 from compdiffuser.baselines import method as method_named
-from compdiffuser.baselines.agent import Sizes
+from compdiffuser.baselines.agent import Agent, Sizes
 from compdiffuser.baselines.augmented import Augmentation
 from compdiffuser.baselines.checkpoint import BaselineCheckpoint
+from compdiffuser.baselines.config import AgentConfig
 from compdiffuser.baselines.goals import Experience, GoalSampler, Trajectories, hindsight
 from compdiffuser.baselines.learner import GoalLearner
-from compdiffuser.baselines.presets import config_for
+from compdiffuser.baselines.presets import config_for, goal_dims
+from compdiffuser.data.walking import standing
 from compdiffuser.presets import Preset
+from compdiffuser.runs import processes
 from compdiffuser.training.config import TrainConfig
-from compdiffuser.training.loop import fit
+from compdiffuser.training.run import Record, run_training
 from compdiffuser.types import Episodes, UserError
 
 LARGEST_ACTION = 1.001  # of data that was clipped to 1 in other precision
 REPLAY = 50  # updates per CUDA graph: enough to hide the host's part
 
 
-def train_config(config: Any, steps: int, **changes: Any) -> TrainConfig:
+def train_config(config: AgentConfig, steps: int, **changes: Any) -> TrainConfig:
     """The loop's settings for a method: Adam, nothing clipped or averaged, TF32 on a GPU.
 
-    The rate is constant, unless a method's config has a `schedule`; it may also have `warmup` and `weight_decay`.
     `steps` are rounded up to whole replays.
     """
     settings = {
         "learning_rate": config.learning_rate,
         "batch": config.batch,
-        "schedule": getattr(config, "schedule", "constant"),
-        "warmup": getattr(config, "warmup", 0),
-        "weight_decay": getattr(config, "weight_decay", 0.0),
+        "schedule": config.schedule,
+        "warmup": config.warmup,
+        "weight_decay": config.weight_decay,
         "clip": None,  # the norm of a gradient would be that of all seeds together
         "beta2": 0.999,
         "ema": None,
@@ -58,86 +57,73 @@ def whole_replays(updates: int) -> int:
     return math.ceil(updates / REPLAY) * REPLAY if updates > 0 else updates
 
 
-def goal_dims(preset: Preset, width: int, whole: bool) -> tuple[int, ...]:
-    """Observation dimensions that make a goal: all of them, or the position where tasks ask for nothing else."""
-    return (0, 1) if preset.recipe == "regions" and not whole else tuple(range(width))
-
-
 def train_baseline(
-    method: str,
-    episodes: Episodes,
-    preset: Preset,
-    out: Path,
-    *,
-    config: Any = None,
-    training: TrainConfig | None = None,
-    seeds: int = 1,
-    device: torch.device | str = "cpu",
-    manifest: dict[str, Any] | None = None,
-    sample_goals: GoalSampler = hindsight,
-    augment: Augmentation | None = None,
-    compiled: bool | None = None,
-    progress: bool = True,
-    snapshots: Sequence[int] = (),
-    notes: dict[str, Any] | None = None,
-) -> BaselineCheckpoint:
+    method: str, episodes: Episodes, preset: Preset, out: Path, *, config: Any = None,
+    training: TrainConfig | None = None, seeds: int = 1, device: torch.device | str = "cpu",
+    manifest: dict[str, Any] | None = None, sample_goals: GoalSampler = hindsight,
+    augment: Augmentation | None = None, compiled: bool | None = None, progress: bool = True,
+    snapshots: Sequence[int] = (), notes: dict[str, Any] | None = None,
+) -> BaselineCheckpoint:  # fmt: skip
     """Train `seeds` agents side by side on `episodes` and leave them in `out`.
 
     Seeds are counted from `training.seed`. Agents as they were after so many updates are kept in `out/after-UPDATES`
     for each of `snapshots`, which are multiples of `training.checkpoint_every`. `notes` join the record.
-    An augmentation makes the goal sampler from the episodes, in the place of `sample_goals`.
+    An augmentation makes the goal sampler from the episodes, in the place of `sample_goals`. Episodes of a body that
+    falls end before its fall.
     """
-    chosen = method_named(method)
-    if seeds < 1:
-        raise UserError(f"at least 1 seed is trained, not {seeds}")
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise UserError(f"{method} trains in one process; several seeds share it with --seeds-at-once")
-    _check_actions(method, episodes)
+    revision = method_named(method).revision
+    _check_run(method, seeds, episodes)
     device = torch.device(device)
     config = config or config_for(method, preset)
     training = training or train_config(config, 1_000_000)
     _check_training(config, training, snapshots)
-    numbers = tuple(range(training.seed, training.seed + seeds))
-    width = episodes.observations.shape[1]
-    dims = goal_dims(preset, width, chosen.agent.whole_goals)
-    sizes = Sizes(width, episodes.actions.shape[1], len(dims))
-    agent: Any = chosen.agent(config, sizes, numbers)
-    agent.to(device)
-    data = Trajectories.from_episodes(episodes, dims, device)
-    if hasattr(agent, "check"):
-        agent.check(data)
+    episodes = standing(episodes, preset.domain.body)
+    agent, untrained = _untrained(method, episodes, preset, config, range(training.seed, training.seed + seeds))
+    data = Trajectories.from_episodes(episodes, untrained.goal_dims, device)
+    agent.to(device).check(data)
     if augment is not None:
         sample_goals = augment.sampler(data, training.seed)
     notes = {"augment": None, **(augment.notes() if augment else {}), **(notes or {})}
-    experience = Experience(data, sample_goals)
     fast = compiled if compiled is not None else device.type == "cuda"
-    learner = GoalLearner(agent, experience, training.updates_per_replay, compiled=fast)
-    record: dict[str, Any] = {
-        "method": method,
-        "training": training.to_dict(),
-        "parameters": sum(p[0].numel() for p in agent.parameters() if p.requires_grad),
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or "cpu",
-        "compiled": fast,
-        "versions": {"compdiffuser": compdiffuser.__version__, "torch": torch.__version__},
-        "data": manifest or {},
-        **notes,
-    }
+    learner = GoalLearner(agent, Experience(data, sample_goals), training.updates_per_replay, compiled=fast)
 
-    def checkpoint(updates: int, **more: Any) -> BaselineCheckpoint:
+    def checkpoint(updates: int, record: Record) -> BaselineCheckpoint:
         weights = {name: weight.detach().cpu() for name, weight in agent.state_dict().items()}
-        told = {**record, "updates": updates, **more}
-        return BaselineCheckpoint(method, config, sizes, dims, numbers, weights, preset, told)
+        return replace(untrained, weights=weights, record={**record, "updates": updates})
 
-    def keep(updates: int) -> None:
+    def keep(updates: int, record: Record) -> None:
         if updates in snapshots:
-            checkpoint(updates).save(out / f"after-{updates}")
+            checkpoint(updates, record).save(out / f"after-{updates}")
 
-    about = {"method": method, "revision": chosen.revision, "dataset": preset.name, "data": episodes.digest()}
-    about |= {**asdict(config), "seeds": list(numbers), **notes}
-    outcome = fit(learner, training, device, out, progress=progress, on_checkpoint=keep, about=about)
-    trained = checkpoint(outcome.steps, outcome=asdict(outcome))
+    about = {"method": method, "revision": revision, "dataset": preset.name, "data": episodes.digest()}
+    record = run_training(
+        learner, training, device, out, progress=progress, on_checkpoint=keep, manifest=manifest,
+        about={**about, **asdict(config), "seeds": list(untrained.seeds), **notes},
+        own={"method": method, "compiled": fast, **notes},
+        parameters=sum(p[0].numel() for p in agent.parameters() if p.requires_grad),
+    )  # fmt: skip
+    trained = checkpoint(record["outcome"]["steps"], record)
     trained.save(out)
     return trained
+
+
+def _untrained(
+    method: str, episodes: Episodes, preset: Preset, config: AgentConfig, seeds: Sequence[int]
+) -> tuple[Agent, BaselineCheckpoint]:
+    """A new agent, and its checkpoint without weights."""
+    chosen, width = method_named(method), episodes.observations.shape[1]
+    dims = goal_dims(preset, width, chosen.agent.whole_goals)
+    sizes = Sizes(width, episodes.actions.shape[1], len(dims))
+    agent: Agent = chosen.agent(config, sizes, tuple(seeds))
+    return agent, BaselineCheckpoint(method, config, sizes, dims, tuple(seeds), {}, preset)
+
+
+def _check_run(method: str, seeds: int, episodes: Episodes) -> None:
+    if seeds < 1:
+        raise UserError(f"at least 1 seed is trained, not {seeds}")
+    if processes() > 1:
+        raise UserError(f"{method} trains in one process; several seeds share it with --seeds-at-once")
+    _check_actions(method, episodes)
 
 
 def _check_actions(method: str, episodes: Episodes) -> None:
@@ -149,8 +135,8 @@ def _check_actions(method: str, episodes: Episodes) -> None:
         raise UserError(f"{method} acts within -1 and 1, and actions of this dataset reach {largest:.4g}; scale them")
 
 
-def _check_training(config: Any, training: TrainConfig, snapshots: Sequence[int]) -> None:
-    """Refuse a loop that would not train as the method's config says, or keep the agents that are asked for."""
+def _check_training(config: AgentConfig, training: TrainConfig, snapshots: Sequence[int]) -> None:
+    """Raises UserError for a loop that would not train as the method's config says, or not keep `snapshots`."""
     expected = train_config(config, training.steps)
     for name in ("batch", "learning_rate", "schedule", "warmup", "weight_decay", "beta2", "clip", "ema"):
         if (given := getattr(training, name)) != (own := getattr(expected, name)):

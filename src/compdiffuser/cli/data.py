@@ -50,9 +50,9 @@ class Make:
         if self.source == "official":
             path = official.fetch(self.name, self.out)
         else:
-            policy = expert_for(preset(self.name), self.expert)
+            expert = expert_for(preset(self.name), self.expert)
             self._tell_of_another()
-            path = generate.make(self.name, self.episodes, self.workers, self.seed, self.engine, self.out, policy)
+            path = generate.make(self.name, self.episodes, self.workers, self.seed, self.engine, self.out, expert)
         manifest = storage.manifest_of(path) or {}
         if self.json:
             _print_json({"path": str(path), **manifest})
@@ -64,11 +64,13 @@ class Make:
     def _tell_of_another(self) -> None:
         """Say so where a dataset of another size or seed is about to be replaced."""
         from compdiffuser.data import storage
+        from compdiffuser.data.walking import recorded
         from compdiffuser.presets import preset
 
         path = self.out or storage.file_of(self.name)
         found = (storage.manifest_of(path) if path.exists() else None) or {}
-        was, now = (found.get("episodes"), found.get("seed")), (self.episodes or preset(self.name).episodes, self.seed)
+        usual = recorded(preset(self.name)).episodes
+        was, now = (found.get("episodes"), found.get("seed")), (self.episodes or usual, self.seed)
         if None not in was and was != now:
             told = f"{now[0]:,} episodes of seed {now[1]} take the place of {was[0]:,} of seed {was[1]}"
             print(f"{told} in {path}; --out keeps both", file=sys.stderr)
@@ -91,12 +93,12 @@ class Info:
 
         episodes = storage.load(self.dataset, self.split)
         path, manifest = storage.origin_of(self.dataset, self.split)
-        record = _preset_of(self.dataset, self.split)
+        known = storage.preset_of(self.dataset, self.split)
         description = {
             "dataset": self.dataset,
             "path": str(path) if path else None,
             **episodes.describe(),
-            "statistics": statistics(episodes, record) if record else None,
+            "statistics": statistics(episodes, known) if known and known.maze else None,
             "manifest": manifest,
         }
         if self.json:
@@ -117,18 +119,18 @@ class Plot:
 
     def run(self) -> int:
         from compdiffuser.data import storage
-        from compdiffuser.data.mazes import maze
         from compdiffuser.data.regions import REGIONS
+        from compdiffuser.domains import PLANE
         from compdiffuser.plotting.datasets import plot_dataset
 
         episodes = storage.load(self.dataset)
-        record = _preset_of(self.dataset)
+        known = storage.preset_of(self.dataset)
         png = self.png or Path(f"{Path(self.dataset).stem.removeprefix('minari:')}.png")
-        if record is None:
-            plot_dataset(episodes, None, (0, 1), png)
+        if known is None:
+            plot_dataset(episodes, None, PLANE, png)
         else:
-            groups = len(REGIONS[record.maze]) if record.recipe == "regions" else 1
-            plot_dataset(episodes, maze(record.maze), record.plan_dims, png, groups, title=_title(record, episodes))
+            regions = len(REGIONS.get(known.maze.name, ((),))) if known.maze else 1
+            plot_dataset(episodes, known.maze, known.space, png, regions, title=_title(known, episodes))
         print(png)
         return 0
 
@@ -147,8 +149,8 @@ class List:
         from compdiffuser.data import storage
         from compdiffuser.presets import PRESETS
 
-        rows = []
-        for name, record in PRESETS.items():
+        rows: list[dict[str, Any]] = []
+        for name, known in PRESETS.items():
             path = storage.file_of(name)
             found = storage.manifest_of(path) or {} if path.exists() else {}
             rows.append(
@@ -156,7 +158,7 @@ class List:
                     "name": name,
                     "made": path.exists(),
                     "path": str(path),
-                    "episodes": found.get("episodes", record.episodes),
+                    "episodes": found.get("episodes", known.recording.episodes if known.recording else None),
                     "megabytes": round(path.stat().st_size / 1e6, 1) if path.exists() else None,
                     "source": found.get("source"),
                     "seed": found.get("seed"),
@@ -175,18 +177,8 @@ class List:
         return 0
 
 
-def _preset_of(dataset: str, split: str = "train") -> Preset | None:
-    """The record of a dataset: by its own name, by its manifest's, or by its file's."""
-    from compdiffuser.data import storage
-    from compdiffuser.presets import PRESETS
-
-    path, manifest = storage.origin_of(dataset, split)
-    names = (dataset, (manifest or {}).get("name"), path.stem.removesuffix("-val") if path else None)
-    return next((PRESETS[name] for name in names if name in PRESETS), None)
-
-
-def _title(record: Preset, episodes: Episodes) -> str:
-    return f"{record.name}: {len(episodes):,} episodes, {int(episodes.lengths.sum()):,} states"
+def _title(known: Preset, episodes: Episodes) -> str:
+    return f"{known.name}: {len(episodes):,} episodes, {int(episodes.lengths.sum()):,} states"
 
 
 def _print_json(value: Any) -> None:

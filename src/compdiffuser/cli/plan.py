@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from compdiffuser.planning.planner import Planner
-    from compdiffuser.planning.watching import Round
+    from compdiffuser.planning.progress import Round
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,14 @@ class Plan:
     """Print the plan as one JSON object."""
 
     def run(self) -> int:
-        from compdiffuser.data.mazes import maze
         from compdiffuser.planning.config import PlanConfig
         from compdiffuser.planning.planner import Planner
 
-        if self.wave is not None and self.wave < 1:
-            raise UserError(f"a wave has at least 1 candidate, not {self.wave}")
+        self._check_files()
         config = PlanConfig(wave=self.wave, scaffold=None if self.scaffold == "none" else self.scaffold)
         planner = Planner.from_pretrained(self.model, self.device, config)
         start, goal = numbers(self.start, "start"), numbers(self.goal, "goal")
-        if planner.preset.maze:
-            maze(planner.preset.maze).check_room({"start": start, "goal": goal})
+        planner.preset.domain.check_room({"start": start, "goal": goal})
         given = {"steps": self.steps, "repeats": self.repeats, "order": self.order}
         changes = {name: value for name, value in given.items() if value not in (None, "default")}
         frames = Frames() if self.gif else None
@@ -93,11 +90,25 @@ class Plan:
             tell(plan, [path for path in (self.png, self.gif, self.save) if path])
         return 0 if plan.ok else 3
 
+    def _check_files(self) -> None:
+        """Raise UserError for files that could not be written, before there is anything to write."""
+        from compdiffuser.files import check_writable
+        from compdiffuser.plotting.output import check_gif, check_picture
+
+        if self.png:
+            check_picture(self.png)
+        if self.gif:
+            check_gif(self.gif)
+        for path in (self.png, self.gif, self.save):
+            if path:
+                check_writable(path)
+
 
 def tell(plan: Any, files: list[Path]) -> None:
     """The plan in a few lines."""
-    verdict = "certified" if plan.ok else "NOT certified: it may pass through a wall or jump"
-    print(f"plan      {len(plan.states)} states in {plan.n_chunks} chunks, {plan.length:.1f} long, {verdict}")
+    chunks = f"{plan.n_chunks} chunk" + ("" if plan.n_chunks == 1 else "s")
+    print(f"plan      {len(plan.states)} states in {chunks}, {plan.length:.1f} m, begun from {plan.origin}")
+    print(f"verdict   {plan.verdict}")
     print(f"score     {plan.score:.4f} (confidence {plan.confidence:.2f}), best of {len(plan.scores)} candidates")
     print(f"time      {plan.seconds:.2f} s")
     for path in files:
@@ -144,7 +155,7 @@ class Frames:
     def __init__(self, most: int = 40) -> None:
         self.most = most
         self.seen: dict[int, list[Tensor]] = {}
-        """What the chunks [K, H, D] of each candidate were taken for, round by round."""
+        """The estimates of the chunks [K, H, D] of each candidate, round by round."""
 
     def __call__(self, seen: Round) -> None:
         if seen.index % max(seen.count // self.most, 1) == 0 or seen.index == seen.count - 1:
@@ -155,9 +166,7 @@ class Frames:
         """Show how the chosen candidate took shape."""
         import torch
 
-        from compdiffuser.data.mazes import maze
         from compdiffuser.plotting.plans import animate_denoising
 
         frames = planner.normalizer.denormalize(torch.stack(self.seen[plan.candidate])).cpu().numpy()
-        layout = maze(plan.maze) if plan.maze else None
-        animate_denoising(frames, path, maze=layout, start=plan.start, goal=plan.goal)
+        animate_denoising(frames, path, space=plan.space, maze=plan.maze, start=plan.start, goal=plan.goal)

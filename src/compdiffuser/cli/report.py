@@ -20,7 +20,7 @@ class Report:
     """The project's folder, with README.md, docs/ and results/."""
 
     def run(self) -> int:
-        from compdiffuser.evaluation.report import outdated
+        from compdiffuser.reporting.report import outdated
 
         pages = outdated(self.root, write=not self.check)
         for page in pages:

@@ -1,4 +1,4 @@
-"""An evaluation, told on the terminal."""
+"""An evaluation, as tables on the terminal."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def show(summary: Mapping[str, Any]) -> None:
         for cause, count in failed.items():
             causes.add_row(cause, str(count))
         console.print(causes)
+    if summary.get("failed_tests"):
+        tests = ", ".join(f"{test} {count}" for test, count in summary["failed_tests"].items())
+        console.print(f"tests failed by their last plans: {tests}")
+    if "plans" in summary:
+        begun = ", ".join(f"{count} {origin}" for origin, count in summary["plans"].items() if count)
+        console.print(f"plans by what they began from: {begun}")
     console.print(
         f"{summary['episodes']} episodes ({len(summary['seeds'])} seeds), at most {summary['steps_limit']} steps, "
         f"{summary['data']} data"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from compdiffuser.types import UserError
+
+if TYPE_CHECKING:
+    from compdiffuser.presets import Preset
 
 PLANNERS = ("compdiffuser", "dd")
 METHODS = "compdiffuser|dd|gcbc|gcivl|gciql|qrl|crl|hiql|rvs|dt"
@@ -85,44 +87,44 @@ class Train:
         if self.method not in PLANNERS:
             return self._run_baseline()
         self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
-        from compdiffuser.baselines.decision_diffuser import monolithic
         from compdiffuser.data import storage
-        from compdiffuser.models.denoiser import DenoiserConfig
-        from compdiffuser.planning.checkpoint import choose_device
-        from compdiffuser.planning.training import preset_for, train_planner
+        from compdiffuser.models import DenoiserConfig, architecture
+        from compdiffuser.planning.training import train_planner
+        from compdiffuser.runs import choose_device
         from compdiffuser.training.config import TrainConfig
 
-        record = preset_for(self.dataset)
-        if self.dims is not None:
-            record = replace(record, plan_dims=dimensions(self.dims))
-        if self.stride is not None:
-            record = replace(record, stride=self.stride)
-        if self.method == "dd":
-            self._refuse(("overlap",), "belongs to composed chunks, and dd plans in one")
-            record = monolithic(record, self.horizon)
-        else:
-            record = replace(
-                record, horizon=self.horizon or record.horizon, overlap=self.overlap or record.overlap
-            )  # fmt: skip
-        unet = self.architecture == "unet1d"
+        preset = self._chunked(storage.preset_for(self.dataset))
+        sizes = {name: value for name in ("width", "depth") if (value := getattr(self, name)) is not None}
         model = DenoiserConfig(
-            horizon=record.horizon,
-            overlap=record.overlap,
-            architecture=self.architecture,
-            preset=self.preset,
+            horizon=preset.chunks.horizon,
+            overlap=preset.chunks.overlap,
+            formulation=self.preset,
             neighbours=self.neighbours,
-            width=self.width or (64 if unet else 256),
-            depth=self.depth or (4 if unet else 6),
+            network=architecture(self.architecture)(**sizes),
         )
         config = TrainConfig(steps=self._steps(40_000), time_limit=self.time_limit, seed=self.seed, **self._given())
-        out = self._out(record.name)
+        out = self._out(preset.name)
         checkpoint = train_planner(
-            storage.load(self.dataset), record, out, model=model, config=config, device=choose_device(self.device),
+            storage.load(self.dataset), preset, out, model=model, config=config, device=choose_device(self.device),
             method=self.method, manifest=storage.origin_of(self.dataset)[1],
             compiled=None if self.compile else False,
         )  # fmt: skip
         hint = f"plan with: compdiffuser plan {out} --start … --goal …"
         return tell(checkpoint.record["outcome"], out, hint, self.json)
+
+    def _chunked(self, preset: Preset) -> Preset:
+        """The preset with the dimensions and chunks that were asked for."""
+        from compdiffuser.baselines.decision_diffuser import monolithic
+
+        if self.dims is not None:
+            preset = preset.planning(dimensions(self.dims))
+        names = ("stride",) if self.method == "dd" else ("stride", "horizon", "overlap")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        preset = replace(preset, chunks=replace(preset.chunks, **given))
+        if self.method == "dd":
+            self._refuse(("overlap",), "belongs to composed chunks, and dd plans in one")
+            return monolithic(preset, self.horizon)
+        return preset
 
     def _run_baseline(self) -> int:
         """A baseline, with the settings that its dataset asks for."""
@@ -131,30 +133,29 @@ class Train:
         from compdiffuser.baselines.presets import config_for, parse_changes
         from compdiffuser.baselines.training import train_baseline, train_config
         from compdiffuser.data import storage
-        from compdiffuser.planning.checkpoint import choose_device
-        from compdiffuser.planning.training import preset_for
+        from compdiffuser.runs import choose_device
 
-        method(self.method, also=PLANNERS)  # a sentence where there is none
+        method(self.method, also=PLANNERS)  # raises where there is none
         self._refuse(PLANNER_OPTIONS, f"belongs to planners, not to {self.method}")
         if self.augment == "none":
             self._refuse(("clusters",), "belongs to an augmentation, and --augment is none")
-        record = preset_for(self.dataset)
+        preset = storage.preset_for(self.dataset)
         changes = parse_changes(self.method, self.set)
         given = self._given()
         for name in ("batch", "learning_rate"):
             if name in given and name in changes:
                 raise UserError(f"{name} is given twice, {given[name]} and by --set {changes[name]}")
         changes |= {name: given.pop(name) for name in ("batch", "learning_rate") if name in given}
-        config = config_for(self.method, record, changes)
+        config = config_for(self.method, preset, changes)
         training = train_config(config, self._steps(1_000_000), time_limit=self.time_limit, seed=self.seed, **given)
-        out = self._out(record.name)
+        out = self._out(preset.name)
         checkpoint = train_baseline(
-            self.method, storage.load(self.dataset), record, out, config=config, training=training,
+            self.method, storage.load(self.dataset), preset, out, config=config, training=training,
             seeds=self.seeds_at_once, device=choose_device(self.device),
             augment=None if self.augment == "none" else Augmentation(self.augment, self.clusters),
             manifest=storage.origin_of(self.dataset)[1], compiled=None if self.compile else False,
         )  # fmt: skip
-        hint = f"evaluate with: compdiffuser eval {out} --method {self.method}" if record.environment else ""
+        hint = f"evaluate with: compdiffuser eval {out} --method {self.method}" if preset.domain.make else ""
         return tell(checkpoint.record["outcome"], out, hint, self.json)
 
     def _steps(self, usual: int) -> int:
@@ -166,11 +167,15 @@ class Train:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def _out(self, dataset: str) -> Path:
-        augmented = "" if self.augment == "none" else f"-{self.augment}"
-        return self.out or Path("runs") / f"{dataset}-{self.method}{augmented}"
+        from compdiffuser.files import check_writable
+        from compdiffuser.runs import run_folder
+
+        out = self.out or run_folder(dataset, self.method, None if self.augment == "none" else self.augment)
+        check_writable(out / "config.json")
+        return out
 
     def _refuse(self, names: Sequence[str], why: str) -> None:
-        """A sentence for an option that would have no effect."""
+        """Raise UserError for an option that would have no effect."""
         for field in fields(self):
             if field.name in names and getattr(self, field.name) != field.default:
                 raise UserError(f"--{field.name.replace('_', '-')} {why}")
@@ -178,7 +183,9 @@ class Train:
 
 def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int:
     """What a training came to, for people or as one JSON object; of several processes the first one tells it."""
-    if int(os.environ.get("RANK", "0")) > 0:
+    from compdiffuser.runs import rank
+
+    if rank() > 0:
         return 0
     outcome = {"out": str(out), **results}
     if as_json:

@@ -43,25 +43,24 @@ class TrainController:
 
     def run(self) -> int:
         from compdiffuser.data import storage
-        from compdiffuser.models.inverse_dynamics import InverseDynamicsConfig
-        from compdiffuser.planning.checkpoint import choose_device
-        from compdiffuser.planning.inverse_control import train_controller
-        from compdiffuser.planning.training import preset_for
+        from compdiffuser.following.inverse_dynamics import train_controller
+        from compdiffuser.following.network import InverseDynamicsConfig
+        from compdiffuser.runs import choose_device, run_folder
         from compdiffuser.training.config import TrainConfig
 
-        record = preset_for(self.dataset)
+        preset = storage.preset_for(self.dataset)
         episodes = storage.load(self.dataset)
         sizes = episodes.observations.shape[1], episodes.actions.shape[1]
         horizons = (4, 28) if self.horizon is None else (self.horizon, self.horizon)
-        model = InverseDynamicsConfig(*sizes, record.plan_dims, horizons, dropout=self.dropout)
+        model = InverseDynamicsConfig(*sizes, space=preset.space, horizons=horizons, dropout=self.dropout)
         config = TrainConfig(
             steps=self.steps, time_limit=self.time_limit, batch=self.batch, learning_rate=self.learning_rate,
             seed=self.seed, precision="tf32", log_every=500, checkpoint_every=5_000,
         )  # fmt: skip
-        out = self.out or Path("runs") / f"{record.name}-controller"
+        out = self.out or run_folder(preset.name, "controller")
         controller = train_controller(
-            episodes, record, out, model=model, config=config, device=choose_device(self.device),
+            episodes, preset, out, model=model, config=config, device=choose_device(self.device),
             manifest=storage.origin_of(self.dataset)[1],
         )  # fmt: skip
-        results = {"pace": controller.pace, **controller.record["outcome"]}
-        return tell(results, out, f"its pace is {controller.pace:.3f} m a step", self.json)
+        results = {"speed": controller.speed, **controller.record["outcome"]}
+        return tell(results, out, f"its speed is {controller.speed:.3f} m a step", self.json)

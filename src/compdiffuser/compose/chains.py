@@ -18,9 +18,9 @@ class Chains:
     """C chains with M rows in all; tensors live on one device."""
 
     lengths: Tensor
-    """K of each chain, on the host. [C]"""
+    """K of each chain, on the CPU. [C]"""
     first: Tensor
-    """First row of each chain, on the host. [C]"""
+    """First row of each chain, on the CPU. [C]"""
     chain: Tensor
     """Chain of each row. [M]"""
     position: Tensor

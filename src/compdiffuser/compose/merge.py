@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from compdiffuser.types import UserError
+from compdiffuser.diffusion.checks import chosen
 
 
 def exponential(progress: Tensor, beta: float = 2.0) -> Tensor:
@@ -28,11 +28,13 @@ BLENDINGS: dict[str, Callable[[Tensor], Tensor]] = {"exponential": exponential, 
 
 
 def merge(chunks: Tensor, overlap: int, blending: str = "exponential") -> Tensor:
-    """Chunks [..., K, H, D] to one trajectory [..., T, D] with T = K·H − (K − 1)·O."""
-    if blending not in BLENDINGS:
-        raise UserError(f"unknown blending '{blending}'; choose one of {', '.join(BLENDINGS)}")
+    """Chunks [..., K, H, D] to one trajectory [..., T, D] with T = K·H − (K − 1)·O.
+
+    Raises UserError for an unknown blending.
+    """
+    weight_at = chosen("blending", blending, BLENDINGS)
     count, horizon = chunks.shape[-3:-1]
-    weight = BLENDINGS[blending](torch.linspace(0, 1, overlap, device=chunks.device, dtype=chunks.dtype))[:, None]
+    weight = weight_at(torch.linspace(0, 1, overlap, device=chunks.device, dtype=chunks.dtype))[:, None]
     pieces = [chunks[..., 0, : horizon - overlap, :]]
     for k in range(1, count):
         before, after = chunks[..., k - 1, horizon - overlap :, :], chunks[..., k, :overlap, :]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
-from compdiffuser.types import UserError
+from compdiffuser.diffusion.checks import chosen, whole
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,10 @@ class Order:
     """[M]"""
     stride: int
     average: bool = False
-    """Average overlaps at every step instead of telling chunks about their neighbours (GSC)."""
+    """Average overlaps at every step instead of conditioning chunks on their neighbours (GSC)."""
+
+    def __post_init__(self) -> None:
+        whole(self, "stride")
 
     def rounds(self, steps: int) -> list[tuple[Tensor, Tensor]]:
         """For each round the rows that move and the step each takes; rounds without rows are left out."""
@@ -40,7 +43,7 @@ class Order:
 
 
 def parallel(chains: Chains) -> Order:
-    """Every chunk at once, told about its neighbours as they were."""
+    """Every chunk at once, conditioned on its neighbours before the round."""
     return Order(chains.position * 0, 1)
 
 
@@ -56,7 +59,7 @@ def autoregressive_backward(chains: Chains) -> Order:
 
 
 def sequential(chains: Chains) -> Order:
-    """Start to goal, one chunk at a time: what the wavefront must equal."""
+    """Start to goal, one chunk at a time: the result that the wavefront must equal."""
     return Order(chains.position, max(int(chains.lengths.max()), 2))
 
 
@@ -75,6 +78,5 @@ ORDERS: dict[str, Callable[[Chains], Order]] = {
 
 
 def order(name: str) -> Callable[[Chains], Order]:
-    if name not in ORDERS:
-        raise UserError(f"unknown order '{name}'; choose one of {', '.join(ORDERS)}")
-    return ORDERS[name]
+    """Raises UserError for an unknown order."""
+    return chosen("order", name, ORDERS)

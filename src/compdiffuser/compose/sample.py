@@ -1,4 +1,4 @@
-"""The denoising loop, the only one: every order, schedule, guidance and chain length runs through `sample`."""
+"""The denoising loop, the only one: every order, schedule, step rule, guidance and chain length uses `sample`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from compdiffuser.compose.averaging import Averaged, tied
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.noise import gaussian
 from compdiffuser.compose.orders import Order
 from compdiffuser.compose.schedule import Schedule
+from compdiffuser.compose.steps import Estimate, StepRule, euler
 from compdiffuser.diffusion.conditions import Conditions, Denoise
 
 INITIAL = 2**20  # the noise stream's step for initial samples, beyond any schedule
@@ -26,42 +28,47 @@ def sample(
     horizon: int,
     overlap: int,
     guidance: float = 1.0,
+    rule: StepRule = euler,
     initial: Tensor | None = None,
     watch: Callable[[int, int, Tensor], None] | None = None,
 ) -> Tensor:
     """Denoise all chunks of all chains together: x₀ [M, H, D].
 
-    `initial` [M, H, D] are samples at level `schedule.sigma[0]`; by default they are pure noise. `watch` is called with
-    (round, rounds, estimate of x₀ [M, H, D]) after every round.
+    `rule` is an entry of `STEPS`. `initial` [M, H, D] are samples at level `schedule.sigma[0]`; by default they are
+    pure noise. `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after every round.
     """
-    dim = chains.start.shape[-1]
-    left, right = chains.left, chains.right
+
+    def conditioned(x: Tensor, level: Tensor, rows: Tensor) -> Tensor:
+        conditions = _conditions(x, level, chains, rows, overlap, neighbours=not order.average)
+        return guided(denoise, x[rows], level[rows], conditions, guidance)
+
+    def fresh(key: Tensor, step: Tensor) -> Tensor:
+        return gaussian(key, step, horizon, chains.start.shape[-1])
+
+    estimate: Estimate = Averaged(conditioned, chains, overlap) if order.average else conditioned
     level = schedule.sigma[:1].expand(len(chains)).clone()
     x = initial
     if x is None:
         # Unit-variance noise of the variance-preserving process, in this scale.
-        scale = (1 + schedule.sigma[0] ** 2).sqrt()
-        x = scale * gaussian(chains.key, torch.full_like(chains.key, INITIAL), horizon, dim)
-    x = _tied(x, chains, overlap) if order.average else x.clone()
-    estimate = torch.zeros_like(x)
+        x = (1 + schedule.sigma[0] ** 2).sqrt() * fresh(chains.key, torch.full_like(chains.key, INITIAL))
+    x = tied(x, x[chains.left], chains.has_left, overlap) if order.average else x.clone()
+    latest = torch.zeros_like(x)
     rounds = order.rounds(len(schedule))
     for index, (rows, step) in enumerate(rounds):
-        conditions = _conditions(x, level, chains, left, right, rows, overlap, told=not order.average)
-        clean = guided(denoise, x[rows], schedule.sigma[step], conditions, guidance)
-        fresh = gaussian(chains.key[rows], step, horizon, dim)
+        clean, moved = rule(estimate, x, level, rows, schedule.keep[step])
+        noise = fresh(chains.key[rows], step)
         if order.average:
-            clean, fresh = _averaged(clean, chains, overlap), _tied(fresh, chains, overlap)
-        keep, noise = schedule.keep[step][:, None, None], schedule.noise[step][:, None, None]
-        x[rows] = clean + keep * (x[rows] - clean) + noise * fresh
+            noise = tied(noise, fresh(chains.key[chains.left[rows]], step), chains.has_left[rows], overlap)
+        x[rows] = moved + schedule.noise[step][:, None, None] * noise
         level[rows] = schedule.sigma[step + 1]
         if watch is not None:
-            estimate[rows] = clean
-            watch(index, len(rounds), estimate)
+            latest[rows] = clean
+            watch(index, len(rounds), latest)
     return x
 
 
 def noised(clean: Tensor, chains: Chains, sigma: Tensor | float) -> Tensor:
-    """Finished chunks [M, H, D] with noise of level σ, from which `sample` can begin again."""
+    """Finished chunks [M, H, D] with noise of level σ added: an `initial` for `sample`."""
     return clean + sigma * gaussian(chains.key, torch.full_like(chains.key, INITIAL), *clean.shape[1:])
 
 
@@ -70,16 +77,14 @@ def guided(denoise: Denoise, x: Tensor, sigma: Tensor, conditions: Conditions, w
     if weight == 1.0:
         return denoise(x, sigma, conditions)
     both = Conditions.cat([conditions, conditions.dropped()])
-    told, untold = denoise(torch.cat([x, x]), torch.cat([sigma, sigma]), both).chunk(2)
-    return untold + weight * (told - untold)
+    conditioned, free = denoise(torch.cat([x, x]), torch.cat([sigma, sigma]), both).chunk(2)
+    return free + weight * (conditioned - free)
 
 
-def _conditions(
-    x: Tensor, level: Tensor, chains: Chains, left: Tensor, right: Tensor, rows: Tensor, overlap: int, told: bool
-) -> Conditions:
-    """What the moving rows see of their neighbours' present states."""
+def _conditions(x: Tensor, level: Tensor, chains: Chains, rows: Tensor, overlap: int, neighbours: bool) -> Conditions:
+    """The conditions of chosen rows: their neighbours as they are in x, or their chain's start and goal."""
     has_left, has_right = chains.has_left[rows], chains.has_right[rows]
-    before, after = left[rows], right[rows]
+    before, after = chains.left[rows], chains.right[rows]
     dtype = x.dtype
     return Conditions(
         left=x[before, x.shape[1] - overlap :],
@@ -88,26 +93,8 @@ def _conditions(
         right_sigma=level[after],
         start=chains.start[rows],
         goal=chains.goal[rows],
-        has_left=has_left.to(dtype) * told,
-        has_right=has_right.to(dtype) * told,
+        has_left=has_left.to(dtype) * neighbours,
+        has_right=has_right.to(dtype) * neighbours,
         has_start=(~has_left).to(dtype),
         has_goal=(~has_right).to(dtype),
     )
-
-
-def _averaged(x: Tensor, chains: Chains, overlap: int) -> Tensor:
-    """Both sides of every overlap become their mean."""
-    after = chains.has_left.nonzero()[:, 0]
-    mean = (x[after - 1, x.shape[1] - overlap :] + x[after, :overlap]) / 2
-    x = x.clone()
-    x[after - 1, x.shape[1] - overlap :] = mean
-    x[after, :overlap] = mean
-    return x
-
-
-def _tied(x: Tensor, chains: Chains, overlap: int) -> Tensor:
-    """The right side of every overlap takes the left side's values."""
-    after = chains.has_left.nonzero()[:, 0]
-    x = x.clone()
-    x[after, :overlap] = x[after - 1, x.shape[1] - overlap :]
-    return x

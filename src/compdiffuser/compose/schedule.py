@@ -2,7 +2,7 @@
 
 A step estimates x₀ and moves to x₀ + keep·(x − x₀) + noise·z, which lies at the next step's level. Deterministic DDIM,
 stochasticity η and resampling (denoise, add noise back, repeat) differ only in these numbers, so one loop runs them all
-and every order supports them.
+and every order and step rule supports them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from compdiffuser.compose.orders import order
+from compdiffuser.compose.steps import step_rule
+from compdiffuser.diffusion.checks import between, finite, is_finite, whole
 from compdiffuser.types import UserError
 
 
@@ -32,16 +35,26 @@ class SamplerConfig:
     """Classifier-free guidance weight; 1 asks the conditioned denoiser only."""
     order: str = "autoregressive"
     """A key of `compose.ORDERS`."""
+    rule: str = "euler"
+    """A key of `compose.STEPS`."""
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise UserError(f"steps must be at least 1, not {self.steps}")
-        if self.repeats < 1:
-            raise UserError(f"repeats must be at least 1, not {self.repeats}")
-        if not 0 <= self.eta <= 1:
-            raise UserError(f"eta must lie between 0 and 1, not {self.eta}")
-        if self.window[0] > self.window[1]:
-            raise UserError(f"the resampling window {self.window} must be given as low, high")
+        whole(self, "steps", "repeats")
+        between(self, "eta")
+        finite(self, "guidance")
+        order(self.order)
+        step_rule(self.rule)
+        window = self.window
+        if not (isinstance(window, tuple | list) and len(window) == 2 and all(map(is_finite, window))):
+            raise UserError(f"the resampling window must be two finite numbers, not {window!r}")
+        if window[0] > window[1]:
+            raise UserError(f"the resampling window must be given as low, high, not {window!r}")
+        object.__setattr__(self, "window", tuple(window))
+
+    @classmethod
+    def paper(cls, order: str = "autoregressive") -> SamplerConfig:
+        """The paper's sampler: 50 steps of deterministic DDIM, each taken once, with guidance."""
+        return cls(steps=50, eta=0.0, repeats=1, guidance=2.0, order=order)
 
 
 @dataclass(frozen=True)
@@ -68,8 +81,8 @@ class Schedule:
     ) -> Schedule:
         """Walk `levels(N)` down, repeating each step whose level lies in the window R times.
 
-        With `highest`, levels above it are left out: a schedule for samples that need little more denoising. It begins
-        at the next level below, or at `highest` itself where that one is less than a tenth of it.
+        With `highest`, levels above it are left out: a schedule for samples that need little more denoising. It starts
+        at the next level below, or at `highest` itself where that level is less than a tenth of it.
         """
         ladder = levels(config.steps).double()
         if highest is not None:

@@ -1,12 +1,12 @@
-"""How good a finished plan is, by two measures: the paper's overlap distance, and reconstruction error.
+"""How good a finished plan is: the paper's overlap distance, reconstruction error, and two distances between positions.
 
-Reconstruction error: noise the merged plan a little, denoise each chunk on its own, and see how far it is pulled. A
-chunk that leaves the data, through a wall for example, is pulled far; so the worst chunk tells.
+Reconstruction error: add a little noise to the merged plan, denoise each chunk on its own, and measure the change. A
+chunk that leaves the data, through a wall for example, changes most; so a plan's score is that of its worst chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -16,6 +16,9 @@ from compdiffuser.compose.merge import merge, split
 from compdiffuser.compose.noise import gaussian
 from compdiffuser.compose.sample import INITIAL
 from compdiffuser.diffusion.conditions import Conditions, Denoise
+
+Places = Callable[[Tensor], Tensor]
+"""The positions of planned states, [..., D] -> [..., P], such as `Space.places`."""
 
 
 def overlap_distance(chunks: Tensor, overlap: int) -> Tensor:
@@ -42,13 +45,13 @@ def overlap_distances(chunks: Tensor, chains: Chains, overlap: int) -> Tensor:
     return out
 
 
-def consistent(chunks: Tensor, chains: Chains, overlap: int) -> Tensor:
-    """Chunks [M, H, D] of the merged plans: both sides of every overlap agree."""
+def consistent(chunks: Tensor, chains: Chains, overlap: int, blending: str = "exponential") -> Tensor:
+    """Chunks [M, H, D] cut from the plans merged with `blending`: both sides of every overlap agree."""
     out = chunks.clone()
     horizon = chunks.shape[1]
     for length, _, rows in _equal_lengths(chains):
         same = chunks[rows].unflatten(0, (-1, length))
-        out[rows] = split(merge(same, overlap), length, horizon, overlap).flatten(0, 1)
+        out[rows] = split(merge(same, overlap, blending), length, horizon, overlap).flatten(0, 1)
     return out
 
 
@@ -63,9 +66,9 @@ def reconstruction_errors(
 ) -> Tensor:
     """Squared change over σ², averaged over a chunk's states and the probed levels: [M] for chunks [M, H, D].
 
-    The denoiser is told nothing of neighbours, start or goal: told where to go, it finds a straight line through a wall
-    plausible, and would pull it nowhere. `key` [M] decides the noise. With the `usual` error at each level, all levels
-    count alike and 1 is what a chunk of the data scores.
+    The denoiser is not conditioned on neighbours, start or goal: given both ends, it accepts a straight line through a
+    wall and leaves it unchanged. `key` [M] determines the noise. With the `usual` error at each level, all levels have
+    equal weight and a chunk of the data scores 1.
     """
     rows, horizon, dim = chunks.shape
     sigma = torch.tensor(probes, device=chunks.device).repeat_interleave(rows)
@@ -84,13 +87,14 @@ def worst(values: Tensor, chains: Chains) -> Tensor:
     return out.scatter_reduce(0, chains.chain, values, "amax")
 
 
-def longest_step(chunks: Tensor, chains: Chains) -> Tensor:
-    """The longest step between neighbouring states of each merged plan, [M, H, D] -> [C]."""
-    return worst((chunks[:, 1:] - chunks[:, :-1]).norm(dim=-1).amax(dim=1), chains)
+def longest_step(chunks: Tensor, chains: Chains, places: Places) -> Tensor:
+    """The longest distance between consecutive positions of each merged plan, [M, H, D] -> [C]."""
+    where = places(chunks)
+    return worst((where[:, 1:] - where[:, :-1]).norm(dim=-1).amax(dim=1), chains)
 
 
-def endpoint_gap(chunks: Tensor, chains: Chains) -> Tensor:
-    """How far each plan begins from its start or ends from its goal, whichever is further, [M, H, D] -> [C]."""
-    missed_start = (chunks[:, 0] - chains.start).norm(dim=-1) * ~chains.has_left
-    missed_goal = (chunks[:, -1] - chains.goal).norm(dim=-1) * ~chains.has_right
+def endpoint_gap(chunks: Tensor, chains: Chains, places: Places) -> Tensor:
+    """Distance of each plan's ends from its start and its goal, the larger of the two, [M, H, D] -> [C]."""
+    missed_start = (places(chunks[:, 0]) - places(chains.start)).norm(dim=-1) * ~chains.has_left
+    missed_goal = (places(chunks[:, -1]) - places(chains.goal)).norm(dim=-1) * ~chains.has_right
     return worst(torch.maximum(missed_start, missed_goal), chains)

@@ -18,15 +18,15 @@ REDRAW = 10
 
 
 class Explore(Walker):
-    """Aimless walks with a low-level policy."""
+    """Aimless walks."""
 
     def parameters(self) -> dict[str, Any]:
-        return {"redraw": REDRAW, "policy": self.policy.name, "steps": self.preset.episode_steps}
+        return {"redraw": REDRAW, "policy": self.steersman.name, "steps": self.recording.steps}
 
     def record(self, episode: int, rng: np.random.Generator) -> Recording:
         cells = self.maze.free_cells
         start, goal = (cells[number] for number in rng.integers(len(cells), size=2))
         observation = self.begin(start, goal, rng)
-        angles = rng.uniform(0, 2 * math.pi, math.ceil(self.preset.episode_steps / REDRAW))
+        angles = rng.uniform(0, 2 * math.pi, math.ceil(self.recording.steps / REDRAW))
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         return self.walk(observation, lambda step, qpos: directions[step // REDRAW], rng)

@@ -18,7 +18,7 @@ TIMEOUT_SECONDS = 30.0
 
 def fetch(name: str, out: Path | None = None) -> Path:
     """Put OGBench's training and validation files where this library looks for them; returns the training file."""
-    if preset(name).name.startswith("robotics-"):
+    if not preset(name).domain.official:
         raise UserError(f"'{name}' has no official file; make it with: compdiffuser data make {name}")
     train = storage.file_of(name) if out is None else Path(out)
     found = _on_disk(name) or _downloaded(name)
@@ -66,13 +66,13 @@ def _patience() -> Iterator[None]:
 def _copy(name: str, split: str, source: Path, target: Path) -> None:
     """The bytes unchanged, after a check that they load; the manifest says where they are from."""
     episodes = storage.load(source)
-    record = preset(name)
+    world = preset(name).domain
     manifest: dict[str, Any] = {
         "name": name,
         "split": split,
         "source": "official",
-        "environment": record.environment,
-        "maze": record.maze,
+        "environment": world.environment,
+        "maze": None if world.maze is None else world.maze.name,
         "episodes": len(episodes),
         "states": int(episodes.lengths.sum()),
     }

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compdiffuser.data.demonstrations import Demonstrations
 from compdiffuser.data.explore import Explore
-from compdiffuser.data.recording import LowLevelPolicy, Recipe
+from compdiffuser.data.recording import Recipe, Steersman
 from compdiffuser.data.regions import Regions
 from compdiffuser.data.stitch import Stitch
+from compdiffuser.data.walking import recorded
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
@@ -16,12 +18,14 @@ RECIPES: dict[str, Callable[[Preset, Any], Recipe]] = {
     "stitch": Stitch,
     "explore": Explore,
     "regions": Regions,
+    "demonstrations": Demonstrations,
 }
 
 
-def recipe(preset: Preset, policy: LowLevelPolicy | None = None) -> Recipe:
-    """The recipe of a dataset; a body other than the point brings its low-level policy."""
-    if preset.recipe not in RECIPES:
+def recipe(preset: Preset, steersman: Steersman | None = None) -> Recipe:
+    """The recipe of a dataset; bodies with legs bring their steersman. Raises UserError for an unknown name."""
+    name = recorded(preset).recipe
+    if name not in RECIPES:
         known = ", ".join(RECIPES)
-        raise UserError(f"dataset '{preset.name}' has recipe '{preset.recipe}', which is not known; known: {known}")
-    return RECIPES[preset.recipe](preset, policy)
+        raise UserError(f"dataset '{preset.name}' has recipe '{name}', which is not known; known: {known}")
+    return RECIPES[name](preset, steersman)

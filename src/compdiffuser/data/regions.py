@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.data.mazes import NEIGHBOURS, Cell, Maze, maze
-from compdiffuser.data.recording import Recording, open_simulator
+from compdiffuser.data.recording import Recording
+from compdiffuser.data.walking import laid_out, recorded
+from compdiffuser.domains.mazes import NEIGHBOURS, Cell, Maze
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
 
@@ -58,18 +59,18 @@ REGIONS: dict[str, tuple[tuple[Cell, ...], ...]] = {
 class Regions:
     """Drives within one region per episode; episode e belongs to region e modulo their number."""
 
-    def __init__(self, preset: Preset, policy: None = None) -> None:
+    def __init__(self, preset: Preset, steersman: None = None) -> None:
         self.preset = preset
-        self.maze = maze(preset.maze)
-        self.regions = REGIONS[preset.maze]
+        self.maze, self.steps = laid_out(preset), recorded(preset).steps
+        self.regions = REGIONS[self.maze.name]
 
     def parameters(self) -> dict[str, Any]:
-        return {"regions": len(self.regions), "noise": NOISE, "steps": self.preset.episode_steps}
+        return {"regions": len(self.regions), "noise": NOISE, "steps": self.steps}
 
     @cached_property
-    def simulator(self) -> Any:
+    def world(self) -> Any:
         """Opened where it is used: in the worker process, once."""
-        return open_simulator(self.preset.environment, continuing_task=False)
+        return self.preset.domain.open()
 
     def region(self, episode: int) -> tuple[Cell, ...]:
         """The cells to which an episode is confined."""
@@ -88,21 +89,25 @@ class Regions:
 
     def _drive(self, start: Cell, goal: Cell, region: frozenset[Cell], rng: np.random.Generator) -> Recording | None:
         """One drive from cell to cell, or nothing where it left the region or did not arrive in time."""
-        env = self.simulator
-        options = {"reset_cell": np.array(start), "goal_cell": np.array(goal)}
-        state, _ = env.reset(seed=int(rng.integers(2**31)), options=options)
-        waypoints = self._waypoints(start, goal, region, env.goal, rng)
+        world, body = self.world, self.preset.domain.body
+        observation, _ = world.between(start, goal, int(rng.integers(2**31)))
+        waypoints = self._waypoints(start, goal, region, world.goal, rng)
         recording, arrived = Recording(), False
-        while len(recording) < self.preset.episode_steps:
-            observation = state["observation"]
-            if len(waypoints) > 1 and np.hypot(*(waypoints[0] - observation[:2])) <= THRESHOLD:
+        while len(recording) < self.steps:
+            if len(waypoints) > 1 and np.hypot(*(waypoints[0] - body.position(observation))) <= THRESHOLD:
                 waypoints.pop(0)
-            action = _control(observation, waypoints[0], rng)
-            recording.add(observation, action, env.data.qpos, env.data.qvel)
+            action = self._control(observation, waypoints[0], rng)
+            recording.add(observation, action, world.data)
             if arrived:
                 return recording if self._inside(recording, region) else None
-            state, _, arrived, _, _ = env.step(action)
+            observation, arrived, _ = world.step(action)
         return None
+
+    def _control(self, observation: Array, waypoint: Array, rng: np.random.Generator) -> Array:
+        """Force [2] towards the waypoint, damped by the velocity, with noise; clipped before and after the noise."""
+        body = self.preset.domain.body
+        force = PROPORTIONAL * (waypoint - body.position(observation)) + DERIVATIVE * body.itself(observation)
+        return np.clip(np.clip(force, -1.0, 1.0) + rng.normal(0.0, NOISE, 2), -1.0, 1.0)
 
     def _waypoints(self, start: Cell, goal: Cell, region: frozenset[Cell], target: Array, rng: Any) -> list[Array]:
         """Points [2] to pass: centres of the cells on the way, all but the first moved a little, then the target."""
@@ -111,7 +116,7 @@ class Regions:
         return [*middle[:1], *moved, target]
 
     def _inside(self, recording: Recording, region: frozenset[Cell]) -> bool:
-        visited = self.maze.cells(recording.arrays()["observations"][:, :2])
+        visited = self.maze.cells(self.preset.domain.body.position(recording.arrays()["observations"]))
         return all((int(i), int(j)) in region for i, j in np.unique(visited, axis=0))
 
 
@@ -124,9 +129,3 @@ def path(maze: Maze, start: Cell, goal: Cell, within: frozenset[Cell]) -> list[C
         near = [(i + di, j + dj) for di, dj in NEIGHBOURS]
         cells.append(next(cell for cell in near if steps[cell] == steps[i, j] - 1))
     return cells
-
-
-def _control(observation: Array, waypoint: Array, rng: np.random.Generator) -> Array:
-    """Force [2] towards the waypoint, damped by the velocity, with noise; clipped before and after the noise."""
-    force = PROPORTIONAL * (waypoint - observation[:2]) + DERIVATIVE * observation[2:]
-    return np.clip(np.clip(force, -1.0, 1.0) + rng.normal(0.0, NOISE, 2), -1.0, 1.0)

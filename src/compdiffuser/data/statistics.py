@@ -9,24 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.data.mazes import Maze, maze
 from compdiffuser.data.stitch import BLOCKS
-from compdiffuser.data.walking import ORIENTATION, uprightness
+from compdiffuser.data.walking import laid_out
+from compdiffuser.domains import Body
+from compdiffuser.domains.mazes import Maze
 from compdiffuser.presets import Preset
-from compdiffuser.types import Array, Episodes, UserError
+from compdiffuser.types import Array, Episodes
 
 
-def statistics(episodes: Episodes, record: Preset) -> dict[str, Any]:
+def statistics(episodes: Episodes, preset: Preset) -> dict[str, Any]:
     """Figures of a dataset with a known maze, ready for JSON; shares are of 1.
 
     Stitch data also says who came to a cell four steps away, which is the goal's, and when; a body with legs, whether
     it was ever overturned.
     """
-    needed = ORIENTATION.stop if record.expert else max(record.plan_dims[:2]) + 1
-    if (width := episodes.observations.shape[1]) < needed:
-        raise UserError(f"observations of {record.name} have at least {needed} dimensions, these have {width}")
-    layout = maze(record.maze)
-    positions = episodes.observations[:, list(record.plan_dims[:2])]
+    layout, body = laid_out(preset), preset.domain.body
+    body.check(episodes.observations)
+    positions = body.position(episodes.observations)
     ends = episodes.starts + episodes.lengths - 1
     away = cells_away(episodes, positions, layout)
     steps = np.linalg.norm(np.diff(positions, axis=0), axis=1)[~episodes.terminals[:-1]]
@@ -36,8 +35,8 @@ def statistics(episodes: Episodes, record: Preset) -> dict[str, Any]:
         "mean_cells_net": _rounded(net.mean()),
         "mean_cells_farthest": _rounded(np.maximum.reduceat(away, episodes.starts).mean()),
         "cells_net_shares": {str(n): _rounded((net == n).mean()) for n in range(net.max() + 1)},
-        **(_goals(away, episodes) if record.recipe == "stitch" else {}),
-        **(_falls(episodes) if record.expert else {}),
+        **(_goals(away, episodes) if preset.recording and preset.recording.recipe == "stitch" else {}),
+        **(_falls(episodes, body) if body.has_legs else {}),
         "mean_step": _rounded(steps.mean()) if len(steps) else None,
         "largest_step": _rounded(steps.max()) if len(steps) else None,
         "states_in_walls": int(layout.in_wall(positions).sum()),
@@ -67,8 +66,8 @@ def _goals(away: Array, episodes: Episodes) -> dict[str, Any]:
     }
 
 
-def _falls(episodes: Episodes) -> dict[str, Any]:
-    upright = uprightness(episodes.observations[:, ORIENTATION]) > 0
+def _falls(episodes: Episodes, body: Body) -> dict[str, Any]:
+    upright = ~body.fallen(episodes.observations)
     return {
         "upright_episodes": _rounded(np.logical_and.reduceat(upright, episodes.starts).mean()),
         "upright_states": _rounded(upright.mean()),

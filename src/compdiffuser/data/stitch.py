@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.data.mazes import NEIGHBOURS, Cell
-from compdiffuser.data.recording import LowLevelPolicy, Recording
+from compdiffuser.data.recording import Recording, Steersman
 from compdiffuser.data.walking import Walker
+from compdiffuser.domains.mazes import NEIGHBOURS, Cell
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
 
@@ -23,16 +23,16 @@ BLOCKS = 4
 
 
 class Stitch(Walker):
-    """Walks of four cells with a low-level policy; the point's unless another is given."""
+    """Walks of four cells."""
 
-    def __init__(self, preset: Preset, policy: LowLevelPolicy | None = None) -> None:
-        super().__init__(preset, policy)
+    def __init__(self, preset: Preset, steersman: Steersman | None = None) -> None:
+        super().__init__(preset, steersman)
         self._starts = self.maze.free_cells
         self._goals: dict[Cell, list[Cell]] = {}
         self._headings: dict[Cell, dict[Cell, tuple[float, float]]] = {}
 
     def parameters(self) -> dict[str, Any]:
-        return {"blocks": BLOCKS, "policy": self.policy.name, "steps": self.preset.episode_steps}
+        return {"blocks": BLOCKS, "policy": self.steersman.name, "steps": self.recording.steps}
 
     def record(self, episode: int, rng: np.random.Generator) -> Recording:
         return self.record_from(self._starts[rng.integers(len(self._starts))], rng)
@@ -42,7 +42,7 @@ class Stitch(Walker):
         goals = self._goals_from(start)
         goal = goals[rng.integers(len(goals))]
         observation = self.begin(start, goal, rng)
-        headings = self._headings_to(self.maze.cell(self.simulator.cur_goal_xy))
+        headings = self._headings_to(self.maze.cell(self.world.goal))
         return self.walk(observation, lambda step, qpos: self._direction(qpos, headings), rng)
 
     def _direction(self, qpos: Array, headings: dict[Cell, tuple[float, float]]) -> Array:

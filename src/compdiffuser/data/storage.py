@@ -17,7 +17,7 @@ import numpy as np
 import platformdirs
 
 from compdiffuser.files import replacing, sha256, write_json
-from compdiffuser.presets import PRESETS, preset
+from compdiffuser.presets import PRESETS, Preset, own_preset, preset
 from compdiffuser.types import Array, Episodes, UserError
 
 REQUIRED = ("observations", "actions", "terminals")
@@ -55,7 +55,7 @@ def manifest_of(path: Path) -> dict[str, Any] | None:
 
 
 def locate(name_or_path: str | os.PathLike[str], split: str = "train") -> Path:
-    """The file of a known name or a path; a sentence where there is none."""
+    """The file of a known name or a path. Raises UserError where there is none."""
     text = os.fspath(name_or_path)
     if text in PRESETS:
         path = file_of(text, split)
@@ -93,6 +93,25 @@ def origin_of(name_or_path: str, split: str = "train") -> tuple[Path | None, dic
         return None, {"name": name_or_path, "source": "minari"}
     path = locate(name_or_path, split)
     return path, manifest_of(path)
+
+
+def preset_of(name_or_path: str, split: str = "train") -> Preset | None:
+    """The preset of a dataset: by its own name, by its manifest's, or by its file's; None where none is known."""
+    path, manifest = origin_of(name_or_path, split)
+    names = (name_or_path, (manifest or {}).get("name"), path.stem.removesuffix("-val") if path else None)
+    return next((PRESETS[name] for name in names if name in PRESETS), None)
+
+
+def preset_for(name_or_path: str) -> Preset:
+    """The preset of a known dataset; for data of one's own, chunks of 64 states of its first two dimensions.
+
+    Raises UserError for a name that is unknown and a file that is not there.
+    """
+    if name_or_path in PRESETS:
+        return PRESETS[name_or_path]
+    name = name_or_path.removeprefix(MINARI).replace("/", "-")
+    known = preset_of(name_or_path)
+    return known or own_preset(name if name_or_path.startswith(MINARI) else Path(name_or_path).stem)
 
 
 def save(episodes: Episodes, path: Path, manifest: dict[str, Any]) -> dict[str, Any]:

@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.data.mazes import Cell, maze
-from compdiffuser.data.recording import LowLevelPolicy, Recording, open_simulator
-from compdiffuser.presets import Preset
+from compdiffuser.data.recording import Recording, Steersman
+from compdiffuser.domains import Body
+from compdiffuser.domains.mazes import Cell, Maze
+from compdiffuser.presets import Preset, RecordingConfig
 from compdiffuser.types import Array, Episodes, UserError
 
-ORIENTATION = slice(3, 7)
-"""Where observations of a body with legs hold its orientation: after its position."""
 MARGIN = 25
 """Steps before a fall that are not learned from."""
 Steering = Callable[[int, Array], Array]
 """From the number of a step and the simulator's qpos to the unit vector [2] in which to go."""
 
 
-class PointPolicy:
+class PointSteersman:
     """The point goes where it is told: the direction plus Gaussian noise, clipped to the action range."""
 
     name = "point"
@@ -34,57 +33,61 @@ class PointPolicy:
 
 
 class Walker:
-    """A body walked through its maze by a low-level policy; the point's unless another is given."""
+    """A body walked through its maze by a steersman; the point's unless another is given."""
 
-    def __init__(self, preset: Preset, policy: LowLevelPolicy | None = None) -> None:
-        if preset.expert and policy is None:
-            raise UserError(f"dataset '{preset.name}' is walked by the {preset.expert} expert, and none was given")
+    def __init__(self, preset: Preset, steersman: Steersman | None = None) -> None:
+        expert = preset.domain.body.expert
+        if expert is not None and steersman is None:
+            raise UserError(f"dataset '{preset.name}' is walked by the {expert} expert, and none was given")
         self.preset = preset
-        self.policy: LowLevelPolicy = policy or PointPolicy()
-        self.maze = maze(preset.maze)
+        self.recording = recorded(preset)
+        self.steersman: Steersman = steersman or PointSteersman()
+        self.maze = laid_out(preset)
 
     @cached_property
-    def simulator(self) -> Any:
+    def world(self) -> Any:
         """Opened where it is used: in the worker process, once."""
-        return open_simulator(self.preset.environment, terminate_at_goal=False)
+        return self.preset.domain.open()
 
     def begin(self, start: Cell, goal: Cell, rng: np.random.Generator) -> Array:
         """Reset the simulator; the first observation [obs]."""
-        env = self.simulator
-        # OGBench draws from three generators; the seed of one alone does not fix an episode.
-        seed = int(rng.integers(2**31))
-        np.random.seed(seed)  # noqa: NPY002
-        env.action_space.seed(seed)
-        observation, _ = env.reset(seed=seed, options={"task_info": {"init_ij": start, "goal_ij": goal}})
-        return observation
+        return self.world.between(start, goal, int(rng.integers(2**31)))[0]
 
     def walk(self, observation: Array, steering: Steering, rng: np.random.Generator) -> Recording:
         """Walk an episode from its first observation [obs] and record it."""
-        env = self.simulator
-        # The maze's own step adds nothing but a test for success, which nobody asks for here: a tenth of the time.
-        body: Any = super(type(env), env)
-        recording = Recording()
-        for step in range(self.preset.episode_steps):
-            action = self.policy(observation, steering(step, env.data.qpos), rng)
-            recording.add(observation, action, env.data.qpos, env.data.qvel)
-            if step + 1 < self.preset.episode_steps:
-                observation = body.step(action)[0]
+        world, recording, steps = self.world, Recording(), self.recording.steps
+        for step in range(steps):
+            action = self.steersman(observation, steering(step, world.data.qpos), rng)
+            recording.add(observation, action, world.data)
+            if step + 1 < steps:
+                observation = world.advance(action)
         return recording
 
 
-def uprightness(quaternions: Array) -> Array:
-    """How upright bodies with orientations [..., 4] (w, x, y, z) are: 1 on their feet, −1 on their backs."""
-    x, y = quaternions[..., 1], quaternions[..., 2]
-    return np.asarray(1 - 2 * (x * x + y * y))
+def recorded(preset: Preset) -> RecordingConfig:
+    """How a dataset is recorded. Raises UserError where it was recorded elsewhere."""
+    if preset.recording is None:
+        raise UserError(f"dataset '{preset.name}' has no recipe, so it cannot be recorded")
+    return preset.recording
 
 
-def standing(episodes: Episodes, margin: int = MARGIN) -> Episodes:
-    """Episodes up to `margin` steps before their body is first on its back; those with nothing left are left out.
+def laid_out(preset: Preset) -> Maze:
+    """The maze of a dataset. Raises UserError where it has none."""
+    if preset.maze is None:
+        raise UserError(f"dataset '{preset.name}' has no maze, and its recipe needs one")
+    return preset.maze
 
-    An overturned body stays where it is, and what it did just before is nothing to imitate.
+
+def standing(episodes: Episodes, body: Body, margin: int = MARGIN) -> Episodes:
+    """Episodes up to `margin` steps before their body first falls for good; those with nothing left are left out.
+
+    An overturned body stays where it is, and what it did just before is nothing to imitate. One that cannot fall, or
+    gets up again, keeps all its episodes.
     """
+    if not body.has_legs or body.gets_up:
+        return episodes
     rows = len(episodes.observations)
-    fallen = np.append(np.flatnonzero(uprightness(episodes.observations[:, ORIENTATION]) <= 0), rows + margin)
+    fallen = np.append(np.flatnonzero(body.fallen(episodes.observations)), rows + margin)
     until = fallen[np.searchsorted(fallen, episodes.starts)] - margin
     lengths = np.minimum(episodes.lengths, until - episodes.starts)
     kept = lengths > 0

@@ -1,17 +1,17 @@
 """Training windows of H states, drawn on the device from flat arrays and never across the end of an episode.
 
 Padding repeats an episode's first or last state, so that short episodes and windows at rest can be learned too. Drawing
-is a handful of tensor operations without a word to the host, so that a captured CUDA graph can contain it.
+is a handful of tensor operations that do not synchronize with the CPU, so that a captured CUDA graph can contain them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.domains.space import Space
 from compdiffuser.types import Episodes, UserError
 
 
@@ -32,12 +32,14 @@ class Windows:
     horizon: int
     front: int
     stride: int
+    space: Space
+    """What the dimensions mean."""
 
     @classmethod
     def from_episodes(
         cls,
         episodes: Episodes,
-        dims: Sequence[int],
+        space: Space,
         normalizer: Normalizer,
         horizon: int,
         front_padding: int = 0,
@@ -49,9 +51,6 @@ class Windows:
         if horizon < 1 or stride < 1 or front_padding < 0 or back_padding < 0:
             given = f"H {horizon}, stride {stride}, padding {front_padding} and {back_padding}"
             raise UserError(f"windows need H and stride of at least 1 and no negative padding, not {given}")
-        width = episodes.observations.shape[1]
-        if wrong := [dim for dim in dims if not 0 <= dim < width]:
-            raise UserError(f"observations have dimensions 0 to {width - 1}, there is no dimension {wrong[0]}")
         lengths = torch.as_tensor(episodes.lengths.copy(), dtype=torch.int64)
         counts = (lengths + front_padding + back_padding - (horizon - 1) * stride).clamp(min=0)
         if int(counts.sum()) == 0:
@@ -60,7 +59,7 @@ class Windows:
                 f"no episode is long enough for windows of H {horizon} ({span} states): the longest has "
                 f"{int(lengths.max())} states and {front_padding + back_padding} of padding"
             )
-        states = torch.as_tensor(episodes.observations[:, list(dims)], dtype=torch.float32)
+        states = torch.as_tensor(space.planned(episodes.observations), dtype=torch.float32)
         return cls(
             states=normalizer.normalize(states).to(device),
             starts=torch.as_tensor(episodes.starts.copy(), dtype=torch.int64).to(device),
@@ -70,10 +69,28 @@ class Windows:
             horizon=horizon,
             front=front_padding,
             stride=stride,
+            space=space,
         )
 
     def __len__(self) -> int:
         return self.total
+
+    def held_out(self, share: float, generator: torch.Generator) -> tuple[Windows, Windows]:
+        """Windows of most episodes, and of a `share` of them that was drawn; a single episode stands on both sides."""
+        counts = self.ends.diff(prepend=self.ends.new_zeros(1))
+        numbers = counts.nonzero()[:, 0]
+        if len(numbers) < 2:
+            return self, self
+        shuffled = numbers[torch.randperm(len(numbers), generator=generator, device=numbers.device)]
+        held = max(1, round(share * len(numbers)))
+        return self._of(shuffled[held:].sort().values, counts), self._of(shuffled[:held].sort().values, counts)
+
+    def _of(self, episodes: torch.Tensor, counts: torch.Tensor) -> Windows:
+        """The windows of some episodes [n], of which there are `counts` [E] each."""
+        ends = counts[episodes].cumsum(0)
+        return replace(
+            self, starts=self.starts[episodes], lengths=self.lengths[episodes], ends=ends, total=int(ends[-1])
+        )  # fmt: skip
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> torch.Tensor:
         """[n, H, D] windows, each drawn uniformly from all windows."""

@@ -1,4 +1,4 @@
-"""What a chunk is told about its surroundings while it is denoised: one contract for every denoiser.
+"""What a chunk is conditioned on while it is denoised: one contract for every denoiser.
 
 Each side of a chunk is a neighbour's overlapping noisy states, a clean end state, or nothing.
 """
@@ -14,7 +14,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions of M rows; what a mask [M] (0 or 1) leaves out has no influence."""
+    """Conditions of M rows; where a mask [M] is 0 (and not 1), its condition has no influence."""
 
     left: Tensor
     """The left neighbour's last O states, as noisy as `left_sigma`. [M, O, D]"""
@@ -44,13 +44,13 @@ class Conditions:
         return self.map(lambda tensor: tensor[rows])
 
     def dropped(self) -> Conditions:
-        """The same rows told nothing, for classifier-free guidance."""
+        """The same rows without any condition, for classifier-free guidance."""
         nothing = torch.zeros_like(self.has_left)
         return replace(self, has_left=nothing, has_right=nothing, has_start=nothing, has_goal=nothing)
 
     @staticmethod
     def nothing(chunks: Tensor, overlap: int) -> Conditions:
-        """Conditions for chunks [M, H, D] that are told nothing."""
+        """No conditions, for chunks [M, H, D]."""
         none, states = chunks.new_zeros(len(chunks)), torch.zeros_like(chunks[:, :overlap])
         level = torch.ones_like(none)
         return Conditions(states, level, states, level, states[:, 0], states[:, 0], none, none, none, none)

@@ -1,4 +1,4 @@
-"""A formulation says how a network becomes a denoiser and what training minimizes; the paper's is one of two presets.
+"""A formulation says how a network becomes a denoiser and what training minimizes; the paper's is one of two.
 
 x₀ ≈ c_skip·x + c_out·F(c_in·x, c_noise), with the loss weighted by λ(σ): Karras et al. 2022, table 1.
 """
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from compdiffuser.diffusion.checks import chosen
 from compdiffuser.diffusion.levels import CosineUniform, LogNormal, cosine_levels, karras_levels
-from compdiffuser.types import UserError
 
 SIGMA_DATA = 0.5
 
@@ -61,6 +61,5 @@ FORMULATIONS: dict[str, Formulation] = {
 
 
 def formulation(name: str) -> Formulation:
-    if name not in FORMULATIONS:
-        raise UserError(f"unknown preset '{name}'; choose one of {', '.join(FORMULATIONS)}")
-    return FORMULATIONS[name]
+    """Raises UserError for an unknown formulation."""
+    return chosen("formulation", name, FORMULATIONS)

@@ -13,6 +13,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from compdiffuser.diffusion.checks import finite
 from compdiffuser.types import UserError
 
 COSINE_STEPS = 512
@@ -37,9 +38,12 @@ def cosine_table(steps: int = COSINE_STEPS) -> Tensor:
 
 
 def cosine_levels(n: int) -> Tensor:
-    """N + 1 levels: every ⌊512/N⌋-th step of the cosine DDPM from the noisy end, then 0, as DDIM walks them. [N + 1]"""
+    """N + 1 levels: every ⌊512/N⌋-th step of the cosine DDPM from the noisy end, then 0, as in DDIM. [N + 1]
+
+    Raises UserError for more steps than the DDPM has.
+    """
     if n > COSINE_STEPS:
-        raise UserError(f"preset paper has {COSINE_STEPS} noise levels, so steps cannot be {n}")
+        raise UserError(f"formulation paper has {COSINE_STEPS} noise levels, so steps cannot be {n}")
     table = cosine_table()
     chosen = torch.arange(n - 1, -1, -1) * (COSINE_STEPS // n)
     return torch.cat([table[chosen], table.new_zeros(1)])
@@ -52,6 +56,9 @@ class LogNormal:
     mean: float = 0.0
     std: float = 1.6
 
+    def __post_init__(self) -> None:
+        finite(self, "mean", "std")
+
     def __call__(self, uniform: Tensor) -> Tensor:
         quantile = uniform.clamp(1e-6, 1 - 1e-6)
         return (self.mean + self.std * math.sqrt(2.0) * torch.erfinv(2 * quantile - 1)).exp()
@@ -59,7 +66,7 @@ class LogNormal:
 
 @lru_cache(maxsize=8)
 def _cosine_table_on(device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Copied to a device once: a captured CUDA graph cannot copy from the host."""
+    """Copied to a device once: a captured CUDA graph cannot copy from the CPU."""
     return cosine_table().to(device, dtype)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from compdiffuser.diffusion.checks import between, finite, whole
 from compdiffuser.diffusion.conditions import Conditions, Denoise
 from compdiffuser.diffusion.formulation import Formulation
 from compdiffuser.types import UserError
@@ -24,15 +25,18 @@ class ObjectiveConfig:
     overlap: int = 56
     """O, states that a neighbour shows."""
     drop: float = 0.15
-    """Probability that a side is told nothing."""
+    """Probability that a side has no condition."""
     state: float = 0.30
-    """Probability that a side is told its clean end state; else it sees its noisy neighbour."""
+    """Probability that a side is conditioned on its clean end state; otherwise it sees its noisy neighbour."""
     ahead: float = 0.5
     """Probability that a neighbour is less noisy than the row."""
     ahead_ratio: float = 0.5
     """Such a neighbour's σ is the row's times U[ahead_ratio, 1]."""
 
     def __post_init__(self) -> None:
+        whole(self, "overlap")
+        between(self, "ahead", "ahead_ratio")
+        finite(self, "drop", "state")
         if self.drop < 0 or self.state < 0 or self.drop + self.state > 1:
             raise UserError(f"drop {self.drop} and state {self.state} are probabilities that may not exceed 1 together")
 

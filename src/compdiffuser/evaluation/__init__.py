@@ -1,1 +1,1 @@
-"""Policies in their environments: worker processes, rollouts, results, and the tables made of them."""
+"""Policies in their worlds: worker processes, rollouts, results, pictures and films of episodes."""

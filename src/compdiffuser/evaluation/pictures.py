@@ -9,10 +9,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compdiffuser.data.mazes import maze
-from compdiffuser.evaluation.replay import Recorder, replay
+from compdiffuser.evaluation.replay import Recorder, has_scene, replay
 from compdiffuser.evaluation.rollout import EpisodeResult
-from compdiffuser.evaluation.tasks import task_count
+from compdiffuser.files import check_writable
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
@@ -31,24 +30,34 @@ class Pictures:
     """Task whose first episode is filmed; the first task where None."""
 
     def check(self) -> None:
-        """A sentence for what could not be drawn, before there is anything to draw."""
+        """Raise UserError for what could not be written, before there is anything to draw."""
+        if self.video is None and self.video_task is not None:
+            raise UserError(f"--video-task {self.video_task} chooses what --video films, and there is no --video")
         if self.png is not None:
-            from compdiffuser.plotting.plans import check_picture
+            from compdiffuser.plotting.output import check_picture
 
             check_picture(self.png)
         if self.video is not None:
             from compdiffuser.plotting.video import check_video
 
             check_video(self.video)
-        elif self.video_task is not None:
-            raise UserError(f"--video-task {self.video_task} chooses what --video films, and there is no --video")
+        for path in (self.plots and self.plots / "task1.png", self.png, self.video):
+            if path is not None:
+                check_writable(path)
 
     def check_task(self, preset: Preset, tasks: Sequence[int] | None) -> None:
-        """A sentence where the task to be filmed is not among those that are evaluated (None: all)."""
-        chosen = range(1, task_count(preset) + 1) if tasks is None else tasks
+        """Raise UserError where a film is asked for that could not be drawn.
+
+        Its task is not among those that are evaluated (None: all), or the world has a scene and there is no OpenGL.
+        """
+        chosen = range(1, preset.domain.tasks + 1) if tasks is None else tasks
         if self.video_task is not None and self.video_task not in chosen:
             numbers = ", ".join(str(task) for task in chosen)
             raise UserError(f"task {self.video_task} is not evaluated, so it cannot be filmed; evaluated: {numbers}")
+        if self.video is not None and preset.maze is not None and has_scene(preset.domain):
+            from compdiffuser.plotting.scene_video import check_opengl
+
+            check_opengl()
 
     def draw(self, preset: Preset, recorder: Recorder, results: Sequence[EpisodeResult], title: str) -> list[Path]:
         """Write what was asked for; the files."""
@@ -66,16 +75,30 @@ class Pictures:
 
 
 def film(path: Path, preset: Preset, recorder: Recorder, results: Sequence[EpisodeResult], row: int) -> Path:
-    """A video of one of the recorded episodes: the simulator plays it again and MuJoCo draws it."""
-    from compdiffuser.plotting.video import Shot, frames, thinned, write_video
+    """A video of one of the recorded episodes, which is played again.
 
-    result, plans = results[row], recorder.plans(row)
-    model, positions = replay(preset, result, recorder.actions(row, result.steps))
+    MuJoCo draws it where the world has a scene and a maze; all others are filmed on their map.
+    """
+    from compdiffuser.plotting.map_video import map_frames
+    from compdiffuser.plotting.scene_video import scene_frames
+    from compdiffuser.plotting.video import Shot, thinned, write_video
+
+    result, plans, space, maze = results[row], recorder.plans(row), preset.space, preset.maze
+    if result.problem is None:
+        raise UserError(f"task {result.task} cannot be filmed: its result does not say how the episode began")
+    played = replay(preset.domain, result.problem, recorder.actions(row, result.steps))
+    places = space.places(space.planned(played.observations))
     shots = []
     for step in thinned(result.steps):
         followed = [plan.chunks for since, plan in plans if since <= step]
-        shots.append(Shot(positions[step], followed[-1] if followed else None))
-    with closing(frames(model, shots, maze(preset.maze), recorder.goals[row])) as pictures:
+        qpos = None if played.qpos is None else played.qpos[step]
+        shots.append(Shot(places[step], followed[-1] if followed else None, qpos))
+    start, goal = space.planned(recorder.starts[row]), space.planned(recorder.goals[row])
+    if played.qpos is None or maze is None:
+        pictures = map_frames(shots, maze, start, goal, space)
+    else:
+        pictures = scene_frames(played.model, shots, maze, start, goal, space)
+    with closing(pictures):
         return write_video(pictures, path)
 
 
@@ -96,14 +119,14 @@ def _plot_panels(
         Panel(
             _title(result),
             result.success,
-            recorder.starts[row],
-            recorder.goals[row],
+            preset.space.planned(recorder.starts[row]),
+            preset.space.planned(recorder.goals[row]),
             executed=result.path,
             chunks=recorder.plans(row)[0][1].chunks if recorder.plans(row) else None,
         )
         for row, result in _first_episodes(results)
     ]
-    plot_episodes(panels, maze(preset.maze), title=title, png=png)
+    plot_episodes(panels, preset.maze, space=preset.space, title=title, png=png)
     return png
 
 

@@ -1,18 +1,18 @@
 """Keep what a policy does in an evaluation, and play an episode again in this process, where it can be drawn.
 
-What an environment does depends only on its task, its seed and the actions, so actions are all that is kept, and the
-worker processes need not know that they are watched.
+What a world does depends only on its problem and the actions, so actions are all that is kept, and the worker
+processes need not know that they are watched.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import closing
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from compdiffuser.evaluation.rollout import EpisodeResult, episode_seed
-from compdiffuser.evaluation.tasks import make_environment
-from compdiffuser.presets import Preset
+from compdiffuser.domains import Domain
+from compdiffuser.evaluation.problems import Problem
 from compdiffuser.types import Array, Policy
 
 
@@ -24,7 +24,7 @@ class Recorder:
 
     def reset(self, observations: Array, goals: Array) -> None:
         self.policy.reset(observations, goals)
-        self.starts, self.goals = observations[:, :2].copy(), goals[:, :2].copy()
+        self.starts, self.goals = observations.copy(), goals.copy()  # [E, obs]
         self._actions: list[Array] = []
         self._plans: list[list[tuple[int, Any]]] = [[] for _ in observations]
         self._note_plans()
@@ -54,13 +54,32 @@ class Recorder:
                 mine.append((len(self._actions), plan))
 
 
-def replay(preset: Preset, result: EpisodeResult, actions: Array) -> tuple[Any, Array]:
-    """An episode once more, from its task, seed and actions [n, act]: MuJoCo's model, and qpos [n + 1, nq]."""
-    environment: Any = make_environment(preset)
-    environment.reset(result.task, episode_seed(result.seed, result.task, result.episode))
-    simulator = environment.env
-    positions = [simulator.data.qpos.copy()]
-    for action in actions:
-        environment.step(action)
-        positions.append(simulator.data.qpos.copy())
-    return simulator.model, np.array(positions)
+class Replayed(NamedTuple):
+    """An episode of n steps, played once more."""
+
+    observations: Array
+    """[n + 1, obs]"""
+    model: Any = None
+    """MuJoCo's model, where the world has a scene."""
+    qpos: Array | None = None
+    """[n + 1, nq], MuJoCo's positions, where the world has a scene."""
+
+
+def replay(domain: Domain, problem: Problem, actions: Array) -> Replayed:
+    """An episode once more, from its problem and its actions [n, act]."""
+    with closing(domain.open()) as world:
+        scene = getattr(world, "scene", None)
+        observations = [problem.begin(world)[0]]
+        scenes = [] if scene is None else [scene()]
+        for action in actions:
+            observations.append(world.step(action).observation)
+            scenes += [] if scene is None else [scene()]
+        if not scenes:
+            return Replayed(np.array(observations))
+        return Replayed(np.array(observations), scenes[0][0], np.array([qpos for _, qpos in scenes]))
+
+
+def has_scene(domain: Domain) -> bool:
+    """Whether MuJoCo can draw a domain's world."""
+    with closing(domain.open()) as world:
+        return hasattr(world, "scene")

@@ -16,6 +16,8 @@ import numpy as np
 from compdiffuser.evaluation.rollout import CAUSES, EpisodeResult
 from compdiffuser.types import UserError
 
+ORIGINS = ("noise", "scaffold", "refined")
+"""What a plan may have begun from."""
 _PACKAGES = ("compdiffuser", "torch", "numpy", "mujoco", "ogbench", "gymnasium", "gymnasium-robotics")
 
 
@@ -25,7 +27,8 @@ def summarize(
     """One object for the runs of all seeds; `identity` says what was run: dataset, method, settings, data, …
 
     `success` is the mean over seeds of the percentage of episodes that reach their goal, `std` its standard deviation.
-    `within` tells what they would be with a shorter limit: an episode does not know when it will be cut off.
+    `within` gives both for a shorter limit: an episode does not know when it will be cut off. `plans` counts what plans
+    began from, `failed_tests` which tests the last plans of failed episodes did not pass; each where decisions tell.
     """
     if not runs or not all(runs):
         raise UserError("there are no episodes to summarize")
@@ -39,6 +42,7 @@ def summarize(
         **({"within": {str(shorter_limit): _over_seeds(runs, shorter_limit)}} if shorter_limit else {}),
         "per_task": {str(task): _percent([e.success for e in everything if e.task == task]) for task in tasks},
         "failures": {cause: causes[cause] for cause in CAUSES},
+        **_plan_counts(everything),
         "failed_episodes": [_explained(episode) for episode in everything if not episode.success],
         "replans_per_episode": round(float(np.mean([_replans(episode) for episode in everything])), 3),
         "steps_mean": round(float(np.mean(steps)), 1) if steps else None,
@@ -57,6 +61,20 @@ def _over_seeds(runs: Sequence[Sequence[EpisodeResult]], limit: int) -> dict[str
         "std": round(float(np.std(by_seed)), 2),
         "success_by_seed": by_seed,
     }
+
+
+def _plan_counts(episodes: Sequence[EpisodeResult]) -> dict[str, Any]:
+    """`plans` and `failed_tests`."""
+    counts: dict[str, Any] = {}
+    made = [decision for episode in episodes for decision in episode.decisions if getattr(decision, "planned", False)]
+    origins = Counter(origin for decision in made if (origin := getattr(decision, "origin", None)) is not None)
+    if origins:
+        counts["plans"] = {origin: origins[origin] for origin in ORIGINS}
+    last = [episode.decisions[-1] for episode in episodes if not episode.success and episode.decisions]
+    tests = Counter(test for decision in last for test in getattr(decision, "verdict", ()))
+    if tests:
+        counts["failed_tests"] = dict(tests.most_common())
+    return counts
 
 
 def provenance(program: str = "compdiffuser") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Run a policy through numbered tasks, all episodes of a seed side by side, and say of each how it ended.
+"""Run a policy through tasks, all episodes of a seed side by side, and say of each how it ended.
 
 Only `Policy.reset` and `Policy.act` are needed; a policy that also keeps `decisions` gets its failures explained.
 """
@@ -15,7 +15,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from compdiffuser.domains import Space
 from compdiffuser.evaluation.environments import EnvironmentPool
+from compdiffuser.evaluation.problems import Placement, Problem, Task
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, Policy, UserError
 
@@ -41,9 +43,11 @@ class EpisodeResult:
     cause: str | None
     """Why it failed, one of `CAUSES`; None where it succeeded."""
     path: Array
-    """[n, 2], where the agent went, thinned to a few hundred states."""
+    """[n, P], positions on the way, the agent's x and y first, thinned to a few hundred states."""
     decisions: tuple[Any, ...] = ()
     """What the policy decided on the way, where it tells."""
+    problem: Problem | None = None
+    """What it was asked to solve; enough to begin the same episode again."""
 
 
 def episode_seed(seed: int, task: int, episode: int) -> int:
@@ -61,28 +65,31 @@ def evaluate(
     workers: int | None = None,
     pool: EnvironmentPool | None = None,
     progress: bool = False,
+    placements: Sequence[tuple[Array, Array]] | None = None,
 ) -> list[EpisodeResult]:
     """Run `episodes` episodes of each task (numbered from 1; all where None) with one evaluation seed.
 
-    `pool` reuses the environments of an earlier call; otherwise `workers` processes are started for this one.
+    `placements` are tasks of your own instead of the world's: pairs of start positions [P] and goal positions [P].
+    `pool` reuses the worlds of an earlier call; otherwise `workers` processes are started for this one.
     """
-    episodes = preset.task_episodes if episodes is None else episodes
-    step_limit = preset.step_limit if step_limit is None else step_limit
+    episodes = preset.evaluation.episodes if episodes is None else episodes
+    step_limit = preset.evaluation.step_limit if step_limit is None else step_limit
     if episodes < 1:
         raise UserError(f"an evaluation needs at least 1 episode per task, not {episodes}")
     if step_limit < 1:
         raise UserError(f"an episode needs at least 1 step, not {step_limit}")
-    with nullcontext(pool) if pool is not None else EnvironmentPool(preset, workers) as environments:
-        chosen = tuple(tasks) if tasks is not None else tuple(range(1, environments.n_tasks + 1))
-        runs = [(task, episode) for task in chosen for episode in range(episodes)]
-        if not runs:
-            raise UserError("an evaluation needs at least one task, none was given")
-        seeds = [episode_seed(seed, task, episode) for task, episode in runs]
-        observations, goals = environments.reset([task for task, _ in runs], seeds)
+    known = preset.domain.tasks if placements is None else len(placements)
+    chosen = range(1, known + 1) if tasks is None else tasks
+    runs = [(task, episode) for task in chosen for episode in range(episodes)]
+    if not runs:
+        raise UserError("an evaluation needs at least one task, none was given")
+    problems = [_problem(task, episode_seed(seed, task, episode), placements) for task, episode in runs]
+    with nullcontext(pool) if pool is not None else EnvironmentPool(preset.domain, workers) as environments:
+        observations, goals = environments.reset(problems)
         waiting = Console(stderr=True).status(f"seed {seed}: planning {len(runs)} episodes …")
         with waiting if progress else nullcontext():
             policy.reset(observations, goals)
-        ended = _run(policy, environments, observations, step_limit, progress, f"seed {seed}")
+        ended = _run(policy, environments, observations, preset.space, step_limit, progress, f"seed {seed}")
     decisions = getattr(policy, "decisions", None) or [()] * len(runs)
     return [
         EpisodeResult(
@@ -94,9 +101,18 @@ def evaluate(
             cause=_cause(bool(ended.success[e]), bool(ended.unstable[e]), decisions[e]),
             path=ended.paths[: ended.steps[e] + 1, e][:: max(1, int(ended.steps[e]) // _KEPT_STATES)],
             decisions=tuple(decisions[e]),
+            problem=problems[e],
         )
         for e, (task, episode) in enumerate(runs)
     ]
+
+
+def _problem(task: int, seed: int, placements: Sequence[tuple[Array, Array]] | None) -> Problem:
+    if placements is None:
+        return Task(task, seed)
+    if not 1 <= task <= len(placements):
+        raise UserError(f"unknown task {task}; {len(placements)} placements were given, numbered from 1")
+    return Placement(*placements[task - 1], seed)
 
 
 @dataclass(frozen=True)
@@ -105,16 +121,22 @@ class _Ended:
     unstable: Array
     steps: Array
     paths: Array
-    """[steps + 1, E, 2]"""
+    """[steps + 1, E, P]"""
 
 
 def _run(
-    policy: Policy, pool: EnvironmentPool, observations: Array, step_limit: int, progress: bool, label: str
+    policy: Policy,
+    pool: EnvironmentPool,
+    observations: Array,
+    space: Space,
+    step_limit: int,
+    progress: bool,
+    label: str,
 ) -> _Ended:
     """Step all episodes until each has reached its goal, blown up, or used its steps."""
     active = np.ones(len(observations), bool)
     success, unstable, steps = np.zeros_like(active), np.zeros_like(active), np.zeros(len(active), int)
-    paths = [observations[:, :2].copy()]
+    paths = [space.places(space.planned(observations))]
     with _bar(progress) as bar:
         line = bar.add_task(label, total=step_limit, reached=0, episodes=len(active))
         while active.any() and steps.max() < step_limit:
@@ -124,7 +146,7 @@ def _run(
             success |= step.success & active & ~step.unstable
             unstable |= step.unstable & active
             active &= ~(success | unstable)
-            paths.append(observations[:, :2].copy())
+            paths.append(space.places(space.planned(observations)))
             bar.update(line, advance=1, reached=int(success.sum()))
     return _Ended(success, unstable, steps, np.stack(paths))
 

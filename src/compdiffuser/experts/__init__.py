@@ -1,1 +1,1 @@
-"""Locomotion experts: policies that walk a body in a commanded direction, for data generation, and their training."""
+"""Experts: policies that walk, run or dribble as they are told, for recording data, and their training."""

@@ -1,133 +1,122 @@
-"""Bodies in their simulators, following commanded directions: E of them side by side on threads.
+"""n bodies that follow commands: episodes, redrawn commands, and the transitions that learners learn from.
 
-MuJoCo releases Python's lock while it computes, so threads use all cores, and a killed run leaves no process behind.
+Each body has a random generator of its own, so that what happens does not depend on how bodies are spread over
+processes.
 """
 
 from __future__ import annotations
 
-import math
-import os
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from compdiffuser.data.recording import blew_up, open_simulator
-from compdiffuser.data.walking import ORIENTATION, uprightness
 from compdiffuser.experts.config import ExpertConfig
-from compdiffuser.experts.replay import Sizes
+from compdiffuser.experts.layout import Layout, moment, transition
+from compdiffuser.experts.tasks import task_of, view
+from compdiffuser.experts.worlds import WORLDS
 from compdiffuser.types import Array
 
 
-class Body:
-    """One simulator and the direction that is commanded in it."""
-
-    def __init__(self, config: ExpertConfig, seed: np.random.SeedSequence) -> None:
-        self.config = config
-        self.rng = np.random.default_rng(seed)
-        if config.render_mode:  # such a simulator draws as it is made; without a display that takes EGL
-            os.environ.setdefault("MUJOCO_GL", "egl")
-        self.simulator: Any = open_simulator(config.environment, render_mode=config.render_mode)
-        self.simulator.reset(seed=int(self.rng.integers(2**31)))
-        self.low, self.high = self.simulator.action_space.low, self.simulator.action_space.high
-        self.reset()
-        self.sizes = Sizes(len(self.observation), len(self.low), 2 if config.directed else 0)
-
-    def reset(self, direction: Array | None = None) -> None:
-        """Start an episode, with a direction [2] that stays, or one that is drawn and redrawn."""
-        self.observation, _ = self.simulator.reset()
-        self.step_number, self.fixed = 0, direction is not None
-        self.direction = self._draw() if direction is None else direction
-
-    @property
-    def state(self) -> Array:
-        """[obs + 2] what a policy sees: the observation, then the direction; without one where none is commanded."""
-        return np.concatenate([self.observation, self.direction]) if self.config.directed else self.observation
-
-    @property
-    def position(self) -> Array:
-        return self.simulator.data.qpos[:2].copy()
-
-    @property
-    def upright(self) -> bool:
-        return bool(uprightness(self.simulator.data.qpos[ORIENTATION]) > 0)
-
-    def step(self, action: Array) -> tuple[Array, bool]:
-        """Act; the transition as a row of `Replay`, and whether the episode ended."""
-        before, observation, direction = self.position, self.observation, self.direction
-        scaled = self.low + 0.5 * (action + 1) * (self.high - self.low)
-        self.observation, reward, terminated, _, _ = self.simulator.step(scaled)
-        self.step_number += 1
-        moved = self.position - before
-        unstable = blew_up(self.simulator.data, self.observation)
-        if unstable:  # nothing can be learned from it: as if the body had stayed, and the episode is over
-            self.observation, reward, moved = observation, 0.0, np.zeros(2)
-        base, push = self._reward(float(reward), moved)
-        fallen = self.config.ends_fallen and not self.upright
-        base -= self.config.fall_cost * fallen
-        row = [observation, self.observation, action, *((direction, push) if self.config.directed else ())]
-        if not self.fixed and self.step_number % self.config.redraw == 0:
-            self.direction = self._draw()
-        over = bool(terminated) or unstable or fallen
-        ended = over or self.step_number >= self.config.episode_steps
-        return np.concatenate([*row, (base, 1.0 - over)], dtype=np.float32), ended
-
-    def _reward(self, own: float, moved: Array) -> tuple[float, Array]:
-        """Base and push: the reward is base + push · direction."""
-        if self.config.reward == "own":
-            return own, np.zeros(2)
-        if self.config.reward == "direction":
-            return 0.0, moved
-        standing = self._standing()
-        return standing, 100 * standing * moved
-
-    def _standing(self) -> float:
-        """How well a humanoid stands, between 0 and 1."""
-        from ogbench.online_locomotion.humanoid import tolerance
-
-        data = self.simulator.data
-        height = tolerance(data.xpos[2, 2], bounds=(1.4, math.inf), margin=1.4 / 4)
-        upright = tolerance(
-            data.xmat[1, 8], bounds=(0.9, math.inf), margin=1.9, sigmoid="linear", value_at_margin=0
-        )  # fmt: skip
-        return float(height * upright)
-
-    def _draw(self) -> Array:
-        angle = self.rng.uniform(0, 2 * math.pi)
-        return np.array([math.cos(angle), math.sin(angle)])
-
-
 class Bodies:
-    """E bodies stepped together."""
+    """n bodies of one kind; `rows` [n, ·] holds their last transitions, `now` [n, ·] where they are."""
 
-    def __init__(self, config: ExpertConfig, seed: int, count: int | None = None) -> None:
-        seeds = np.random.SeedSequence(seed).spawn(count or config.environments)
-        self.all = [Body(config, each) for each in seeds]
-        self.sizes = self.all[0].sizes
-        self.threads = min(len(self.all), os.cpu_count() or 1)
-        self._pool = ThreadPoolExecutor(self.threads)
+    def __init__(self, config: ExpertConfig, seeds: Sequence[np.random.SeedSequence]) -> None:
+        self.config, self.task = config, task_of(config)
+        self.world = WORLDS[config.body](len(seeds))
+        self.rngs = [np.random.default_rng(seed) for seed in seeds]
+        self.steps = np.zeros(len(seeds), int)
+        self.commands = np.zeros((len(seeds), 2))
+        for number in range(len(seeds)):
+            self._start(number, None)
+        self._look()
+        self.moments, self.transitions = self._layouts()
+        self.now = np.zeros((len(seeds), self.moments.width), np.float32)
+        self.rows = np.zeros((len(seeds), self.transitions.width), np.float32)
+        self._tell(np.zeros(len(seeds), bool))
 
-    @property
-    def states(self) -> Array:
-        """[E, obs + 2] float32."""
-        return np.stack([body.state for body in self.all]).astype(np.float32)
+    def _layouts(self) -> tuple[Layout, Layout]:
+        seen = self.seen.shape[1]
+        moments = moment(seen, self.observed.shape[1])
+        return moments, transition(seen, self.world.actions, self.task.ingredients)
 
-    def step(self, actions: Array) -> tuple[Array, Array]:
-        """Rows [E, width] of the transitions, and which episodes ended [E]; those start anew with `restart`."""
-        shares = np.array_split(np.arange(len(self.all)), self.threads)
-        stepped = [pair for share in self._pool.map(lambda mine: self._some(mine, actions), shares) for pair in share]
-        rows, ended = zip(*stepped, strict=True)
-        return np.stack(rows), np.array(ended)
+    def step(self, actions: Array, told: Array | None = None) -> None:
+        """Act [n, act]. With commands `told` [n, 2] nothing is redrawn, and no episode ends."""
+        if told is not None:
+            self.commands[:] = told
+        before, seen, frame, headings = self.observed, self.seen, self.frame, self.headings
+        self.world.advance(actions)
+        self.steps += 1
+        self._look()
+        broken = self.world.broken(self.observed)
+        if broken.any():  # nothing can be learned from it: as if the body had stayed, and the episode is over
+            kept = (before, seen, frame, headings)
+            for mine, old in zip((self.observed, self.seen, self.frame, self.headings), kept, strict=True):
+                mine[broken] = old[broken]
+        over = broken | self.task.ends(self.observed)
+        self._keep(before, seen, frame, actions, over)
+        ended = broken if told is not None else over | (self.steps >= self.config.episode_steps)
+        self._go_on(ended, redrawn=told is None)
+        self._tell(ended)
 
-    def restart(self, ended: Array) -> None:
-        """Reset the bodies that ended [E], one after the other: some simulators draw from NumPy's global generator."""
-        for number in np.flatnonzero(ended):
-            self.all[number].reset()
+    def restart(self, pose: str) -> None:
+        """Start all episodes anew."""
+        for number in range(len(self.rngs)):
+            self._start(number, pose)
+        self._look()
+        self._tell(np.ones(len(self.rngs), bool))
 
-    def close(self) -> None:
-        self._pool.shutdown()
-        for body in self.all:
-            body.simulator.close()
+    def _keep(self, before: Array, seen: Array, frame: Array, actions: Array, over: Array) -> None:
+        """Write the transitions."""
+        parts = {
+            "view": seen,
+            "following": self.seen,
+            "action": actions,
+            "command": self.task.relative(self.commands, before),
+            "displacement": self.task.anchor(self.observed) - self.task.anchor(before),
+            "frame": frame[:, None],
+            "next_frame": self.frame[:, None],
+            "ingredients": self.task.measure(before, self.observed),
+            "going_on": 1.0 - over[:, None],
+        }
+        for name, part in parts.items():
+            self.transitions.part(self.rows, name)[:] = part
 
-    def _some(self, numbers: Array, actions: Array) -> list[tuple[Array, bool]]:
-        return [self.all[number].step(actions[number]) for number in numbers]
+    def _go_on(self, ended: Array, redrawn: bool) -> None:
+        """New commands, and new episodes."""
+        for number, rng in enumerate(self.rngs):
+            if ended[number]:
+                self._start(number, None)
+            elif redrawn and self._redraws(number, rng):
+                self.commands[number] = self.task.draw(self.observed[number], rng)
+        if ended.any():
+            self._look()
+
+    def _redraws(self, number: int, rng: np.random.Generator) -> bool:
+        due = self.steps[number] % self.config.redraw == 0
+        return bool(due or (self.config.redraw_chance and rng.random() < self.config.redraw_chance))
+
+    def _start(self, number: int, pose: str | None) -> None:
+        rng, poses = self.rngs[number], self.world.starts
+        if pose is None:
+            stands = len(poses) == 1 or rng.random() < self.config.standing_starts
+            pose = poses[0] if stands else poses[1]
+        self.world.start(number, rng, pose)
+        self.steps[number] = 0
+        self.commands[number] = self.task.draw(self.world.observations()[number], rng)
+
+    def _look(self) -> None:
+        self.observed, self.headings = self.world.observations(), self.world.headings()
+        self.seen, frame = view(self.config, self.observed, self.headings)
+        self.frame = np.zeros(len(self.seen)) if frame is None else frame
+
+    def _tell(self, ended: Array) -> None:
+        parts = {
+            "view": self.seen,
+            "command": self.task.relative(self.commands, self.observed),
+            "frame": self.frame[:, None],
+            "heading": self.headings[:, None],
+            "ended": ended[:, None],
+            "observation": self.observed,
+        }
+        for name, part in parts.items():
+            self.moments.part(self.now, name)[:] = part

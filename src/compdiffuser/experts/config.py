@@ -1,95 +1,138 @@
-"""What an expert is trained on and with: one frozen record per body, OGBench's recipes with a few figures of our own.
+"""What an expert is trained on and with: one frozen record per expert. The defaults are the ant's.
 
-The trainer knows nothing of ants: a body is an environment id, a kind of reward, and sizes of networks.
+An expert is a body, a task (what it is told and what that is worth), a view (what it sees) and a way of learning:
+soft actor-critic, or imitation of another expert.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from compdiffuser.types import UserError
 
-Reward = Literal["direction", "standing", "own"]
+FORGOTTEN = ("environment", "ends_fallen", "reward_scale", "render_mode")
+"""Fields of the first format that are no settings any more."""
 
 
 @dataclass(frozen=True)
 class ExpertConfig:
-    """Soft actor-critic on one body."""
+    """How one expert is trained."""
 
     name: str
     """Name of the expert, and of its folder under pretrained/experts."""
-    environment: str
-    """Gymnasium id of the simulator."""
-    reward: Reward = "direction"
-    """Displacement · direction; the same times 100, plus 1, while standing; or the environment's own."""
+    body: str = "ant"
+    """One of `domains.body.BODIES`."""
+    task: Literal["direction", "standing", "ball"] = "direction"
+    """One of `experts.tasks.TASKS`."""
+    view: Literal["world", "egocentric"] = "world"
+    """Observation and command as they are, or both in the frame of the body's heading: all directions are one."""
+    learner: Literal["actor-critic", "imitation"] = "actor-critic"
+    teacher: str = ""
+    """What an imitation imitates: the name and digest of an expert."""
+
     steps: int = 400_000
     """Environment steps."""
     episode_steps: int = 1000
     """Steps after which an episode is cut; it counts as unfinished."""
-    ends_fallen: bool = True
-    """Whether an episode is over once the body lies on its back; no more reward is to be had from there."""
+    redraw: int = 100
+    """Steps after which a new command is given."""
+    redraw_chance: float = 0.0
+    """Chance of a new command at every other step."""
+    standing_starts: float = 0.5
+    """Share of episodes that start on the feet; the others start in a random pose. Ants always stand."""
     fall_cost: float = 10.0
-    """Reward lost by such a fall. A fast ant is worth about 15 from where it is on, and hurries too much without."""
+    """Reward lost by a fall that ends the episode. A fast ant hurries too much without."""
     top_speed: float | None = None
     """Metres per step along the direction beyond which more is worth no more; without it, haste makes ants fall."""
-    redraw: int = 100
-    """Steps after which a new direction is commanded."""
+
     actor_hidden: tuple[int, ...] = (256, 256)
     critic_hidden: tuple[int, ...] = (256, 256)
+    activation: Literal["relu", "silu"] = "relu"
     layer_norm: bool = False
-    """Layer norm in the critics."""
+    """Layer norm in all networks."""
+    normalized_steps: int = 0
+    """Steps over which mean and variance of the inputs are gathered; 0: inputs as they are."""
+
+    learning_rate: float = 3e-4
+    final_rate: float = 1.0
+    """Share of the learning rate that is left at the end; it falls as a cosine."""
+    second_moment: float = 0.999
+    """Adam's β₂; large batches want less."""
+    weight_decay: float = 0.0
+    batch: int = 256
+    updates_per_step: float = 1.0
+    random_steps: int = 5_000
+    """Steps before learning begins. Soft actor-critic acts at random until then."""
     critic: Literal["min", "mean"] = "min"
     """How two critics make one value."""
-    learning_rate: float = 3e-4
-    batch: int = 256
+    huber: float = 100.0
+    """Error beyond which the critics' loss grows linearly instead of quadratically."""
     discount: float = 0.99
     target_rate: float = 0.005
     entropy: float = 0.5
     """The policy's entropy is held at −entropy per action dimension."""
-    reward_scale: float = 1.0
-    updates_per_step: float = 1.0
+    first_temperature: float = 0.1
+    """What a unit of entropy is worth at first; it tunes itself."""
+    values_entropy: bool = False
+    """Whether critics count future entropy as reward."""
     relabel: float = 0.5
-    """Share of each batch whose direction is drawn anew: rewards are linear in it, so that they are known."""
-    random_steps: int = 5_000
-    """Steps of random actions before learning begins."""
+    """Share of each batch whose command is drawn anew: rewards are known for any command."""
+
     environments: int = 16
-    """Bodies simulated side by side, on threads."""
+    """Bodies simulated side by side, spread over processes."""
     replay: int = 400_000
     """Transitions kept."""
     log_every: int = 10_000
-    """Environment steps between measurements."""
+    """Environment steps between lines of the log."""
     checkpoint_every: int = 10_000
     """Environment steps between checkpoints."""
+    measure_every: int = 10_000
+    """Environment steps between measurements by `experts.evaluation`; there is always one at the end."""
+    time_limit: float | None = None
+    """Seconds of training, those before a resume included, after which a run ends before its steps."""
     seed: int = 0
-    render_mode: str | None = None
-    """What the simulator is made with."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "environments", "batch", "redraw", "episode_steps", "log_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        self._check_numbers()
         if not (self.updates_per_round >= 1 and float(self.updates_per_round).is_integer()):
             raise UserError(
                 f"{self.environments} environments with {self.updates_per_step} updates per step make "
                 f"{self.updates_per_round} updates at a time; choose numbers that make whole ones"
             )
-        if not 0 <= self.relabel <= 1:
-            raise UserError(f"relabel is a share between 0 and 1, not {self.relabel}")
-        if self.top_speed is not None and self.reward != "direction":
-            raise UserError(f"a top speed belongs to reward 'direction', not to '{self.reward}'")
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise UserError(f"{name} is one of {', '.join(known)}, not '{getattr(self, name)}'")
+        if self.body != BODY_FOR[self.task]:
+            raise UserError(f"task '{self.task}' is for the body '{BODY_FOR[self.task]}', not for '{self.body}'")
+        if self.task == "ball" and self.top_speed is not None:
+            raise UserError("a top speed belongs to the tasks 'direction' and 'standing', not to 'ball'")
         if self.replay < self.environments:
             raise UserError(f"a replay of {self.replay} transitions is too small for {self.environments} environments")
+
+    def _check_numbers(self) -> None:
+        for name, value in asdict(self).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UserError(f"{name} must be a finite number, not {value}")
+        for name in AT_LEAST_ONE:
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in SHARES:
+            if not 0 <= getattr(self, name) <= 1:
+                raise UserError(f"{name} is a share between 0 and 1, not {getattr(self, name)}")
+        for name in POSITIVE:
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UserError(f"{name} must be more than 0, not {value}")
+        for name in NOT_NEGATIVE:
+            if getattr(self, name) < 0:
+                raise UserError(f"{name} must not be negative, and is {getattr(self, name)}")
 
     @property
     def updates_per_round(self) -> float:
         """Updates for one step of all environments; on a GPU they are one CUDA graph."""
         return self.environments * self.updates_per_step
-
-    @property
-    def directed(self) -> bool:
-        """Whether a direction is commanded at all."""
-        return self.reward != "own"
 
     def to_dict(self) -> dict[str, Any]:
         values = asdict(self)
@@ -97,30 +140,61 @@ class ExpertConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ExpertConfig:
-        hidden = {name: tuple(values[name]) for name in ("actor_hidden", "critic_hidden")}
-        return cls(**(values | hidden))
+        """The settings that `to_dict` wrote, also those of the first format, which knew ants that see the world."""
+        kept = {name: value for name, value in values.items() if name not in FORGOTTEN}
+        if "reward" in kept:
+            kept["task"] = kept.pop("reward")
+        hidden = {name: tuple(kept[name]) for name in ("actor_hidden", "critic_hidden")}
+        return cls(**(kept | hidden))
 
+
+CHOICES = {
+    "task": ("direction", "standing", "ball"),
+    "view": ("world", "egocentric"),
+    "learner": ("actor-critic", "imitation"),
+    "activation": ("relu", "silu"),
+    "critic": ("min", "mean"),
+}
+BODY_FOR = {"direction": "ant", "standing": "humanoid", "ball": "ant-ball"}
+AT_LEAST_ONE = (
+    "steps", "environments", "batch", "redraw", "episode_steps", "log_every", "checkpoint_every", "measure_every",
+)  # fmt: skip
+SHARES = ("relabel", "redraw_chance", "standing_starts", "final_rate", "discount", "target_rate", "second_moment")
+POSITIVE = ("learning_rate", "huber", "updates_per_step", "first_temperature", "top_speed", "time_limit")
+NOT_NEGATIVE = ("fall_cost", "random_steps", "normalized_steps", "weight_decay", "seed")
+
+LARGE: dict[str, Any] = {
+    "view": "egocentric", "actor_hidden": (512,) * 3, "critic_hidden": (512,) * 3, "activation": "silu",
+    "layer_norm": True, "normalized_steps": 10**12, "second_moment": 0.98, "critic": "mean", "huber": 2.0,
+    "first_temperature": 0.05, "values_entropy": True, "batch": 2048, "environments": 512,
+    "updates_per_step": 8 / 512, "random_steps": 20_480, "replay": 8_000_000, "redraw_chance": 0.005,
+    "log_every": 400_000, "checkpoint_every": 1_000_000, "measure_every": 10**12,
+}  # fmt: skip
+"""Large networks and batches for a GPU beside many simulators."""
+HUMANOID: dict[str, Any] = LARGE | {
+    "body": "humanoid", "task": "standing", "top_speed": 0.06, "episode_steps": 400, "redraw": 200, "fall_cost": 0.0,
+}  # fmt: skip
 
 EXPERTS: dict[str, ExpertConfig] = {
     config.name: config
     for config in (
-        ExpertConfig("ant", "online-ant-v0", top_speed=0.12),
+        ExpertConfig("ant", top_speed=0.12),
+        ExpertConfig("humanoid", **HUMANOID | {"steps": 12_000_000}),
         ExpertConfig(
-            "ball", "online-antball-v0", reward="own", steps=12_000_000, episode_steps=200, layer_norm=True,
-            updates_per_step=0.25, replay=1_000_000, relabel=0.0, ends_fallen=False,
-            log_every=100_000, checkpoint_every=100_000, render_mode="rgb_array",
+            "ball", **LARGE | {"body": "ant-ball", "task": "ball", "steps": 12_000_000, "episode_steps": 200,
+            "redraw": 200, "fall_cost": 5.0},
         ),
         ExpertConfig(
-            "humanoid", "online-humanoid-v0", reward="standing", steps=40_000_000, redraw=200, layer_norm=True,
-            ends_fallen=False, critic_hidden=(1024, 1024, 1024), critic="mean", updates_per_step=0.25, replay=1_000_000,
-            log_every=100_000, checkpoint_every=100_000,
+            "humanoid-student", **HUMANOID | {"view": "world", "learner": "imitation", "steps": 4_000_000,
+            "learning_rate": 1e-3, "final_rate": 0.03, "weight_decay": 1e-4, "batch": 8192,
+            "updates_per_step": 10 / 512, "random_steps": 100_000, "normalized_steps": 1_000_000, "replay": 6_000_000},
         ),
     )
 }  # fmt: skip
 
 
 def expert_config(name: str) -> ExpertConfig:
-    """The record of an expert, or a sentence with the known names."""
+    """The settings of an expert. Raises UserError for an unknown one."""
     if name not in EXPERTS:
         raise UserError(f"unknown expert '{name}'; known experts: {', '.join(EXPERTS)}")
     return EXPERTS[name]

@@ -1,60 +1,109 @@
-"""How well an expert walks: distance, falls, turning on command, and survival wherever a maze puts it."""
+"""How well an expert does: how far a body walks as it is told, how often it falls, whether a ball arrives."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from compdiffuser.data.stitch import Stitch
-from compdiffuser.data.walking import ORIENTATION, uprightness
-from compdiffuser.experts.bodies import Bodies
+from compdiffuser.data.walking import recorded
+from compdiffuser.domains.body import BODIES
+from compdiffuser.experts.figures import REACH, WALK
 from compdiffuser.experts.policy import Expert
-from compdiffuser.presets import PRESETS
-from compdiffuser.types import Array, UserError
+from compdiffuser.experts.simulators import Simulators
+from compdiffuser.experts.tasks import length
+from compdiffuser.presets import preset
+from compdiffuser.types import Array
 
-STEPS = 200
-"""Steps of a measured episode."""
+BODIES_MEASURED = 64
+"""Bodies that walk when an expert is measured by itself."""
+NOISE = 0.2
+"""Spread of the noise on actions, where there is any."""
+LONG_WALK, LONG_REDRAW = 400, 100
+"""Steps of a walk that may begin on the ground, and after which it gets a new direction."""
 
 
-def walk(expert: Expert, bodies: Bodies, turn: float, noise: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Walk every body for `STEPS` steps; distance [E] along the commanded direction, and who fell [E].
+def steps(
+    expert: Expert, bodies: Simulators, commands: Iterator[Array], noise: float, rng: np.random.Generator
+) -> Iterator[tuple[Array, Array]]:
+    """Let all bodies follow commands [E, 2], one each step; their transitions, and their observations afterwards."""
+    for command in commands:
+        bodies.told[:] = command
+        observations, headings = bodies.part("observation"), bodies.part("heading")[:, 0]
+        actions = expert.act(observations, bodies.told.copy(), headings if expert.needs_heading else None)
+        bodies.step(np.clip(actions + rng.normal(0.0, noise, actions.shape), -1.0, 1.0), told=True)
+        yield bodies.rows, bodies.part("observation")
 
-    Directions are spread evenly and turn by `turn` radians half-way. A body that was on its back has fallen.
+
+def walk(
+    expert: Expert, bodies: Simulators, turn: float, noise: float, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Walk for 200 steps, turning by `turn` half-way; metres [E] along the command, and who was down [E].
+
+    Directions are spread evenly.
     """
-    count = len(bodies.all)
-    angles = rng.uniform(0, 2 * math.pi) + 2 * math.pi * np.arange(count) / count
-    distance, fell = np.zeros(count), np.zeros(count, bool)
-    for half, offset in enumerate((0.0, turn)):
-        directions = np.stack([np.cos(angles + offset), np.sin(angles + offset)], axis=1)
-        for body, direction in zip(bodies.all, directions, strict=True):
-            if half == 0:
-                body.reset(direction)
-            body.direction = direction
-        for _ in range(STEPS // 2):
-            before = np.stack([body.position for body in bodies.all])
-            actions = expert.act(bodies.states)
-            actions = np.clip(actions + rng.normal(0.0, noise, actions.shape), -1.0, 1.0)
-            bodies.step(actions)
-            moved = np.stack([body.position for body in bodies.all]) - before
-            distance += (moved * directions).sum(axis=1)
-            fell |= ~np.array([body.upright for body in bodies.all])
+    bodies.restart("standing")
+    angles = rng.uniform(0, 2 * math.pi) + 2 * math.pi * np.arange(bodies.count) / bodies.count
+    commands = (directions(angles + turn * (step >= WALK // 2)) for step in range(WALK))
+    distance, fell = np.zeros(bodies.count), np.zeros(bodies.count, bool)
+    for rows, observations in steps(expert, bodies, commands, noise, rng):
+        distance += along(bodies, rows)
+        fell |= BODIES[expert.config.body].fallen(observations)
     return distance, fell
 
 
-def measure(expert: Expert, bodies: Bodies, rounds: int = 1, seed: int = 0) -> dict[str, float]:
-    """Metres per 200 steps straight on and with a turn about, and the share of falls without and with noise 0.2."""
-    if not bodies.all[0].config.directed:
-        raise UserError(f"'{bodies.all[0].config.name}' takes no direction, so its walk is not measured")
+def long_walk(expert: Expert, bodies: Simulators, pose: str, rng: np.random.Generator) -> dict[str, Array]:
+    """Walk for 400 steps with noise and a new direction every 100, from a pose; figures [E]."""
+    bodies.restart(pose)
+
+    def commands() -> Iterator[Array]:
+        for step in range(LONG_WALK):
+            if step % LONG_REDRAW == 0:
+                chosen = directions(rng.uniform(0, 2 * math.pi, bodies.count))
+            yield chosen
+
+    distance, down = np.zeros(bodies.count), np.zeros(bodies.count)
+    for rows, observations in steps(expert, bodies, commands(), NOISE, rng):
+        distance += along(bodies, rows) * WALK / LONG_WALK
+        lies = BODIES[expert.config.body].fallen(observations)
+        down += lies / LONG_WALK
+    return {f"distance_{pose}": distance, f"down_{pose}": down, f"upright_{pose}": ~lies}
+
+
+def dribble(expert: Expert, bodies: Simulators, noise: float, rng: np.random.Generator) -> dict[str, Array]:
+    """Bring balls to targets within 200 steps; who `reached` one, who was there at the end, who fell [E]."""
+    bodies.restart("standing")
+    task, start = expert.task, bodies.part("observation")
+    targets = np.stack([task.draw(observation, rng) for observation in start])
+    reached, fell = np.zeros(bodies.count, bool), np.zeros(bodies.count, bool)
+    for _, observations in steps(expert, bodies, (targets for _ in range(WALK)), noise, rng):
+        there = length(task.relative(targets, observations)) <= REACH
+        reached |= there
+        fell |= BODIES[expert.config.body].fallen(observations)
+    return {"reached": reached, "stayed": there, "fell": fell}
+
+
+def measure(expert: Expert, bodies: Simulators, rounds: int = 1, seed: int = 0) -> dict[str, float]:
+    """All figures of an expert, as means over the bodies and over rounds."""
     rng = np.random.default_rng(seed)
-    runs = {
-        "": [walk(expert, bodies, 0.0, 0.0, rng) for _ in range(rounds)],
-        "_noise": [walk(expert, bodies, 0.0, 0.2, rng) for _ in range(rounds)],
-        "_turn": [walk(expert, bodies, math.pi, 0.2, rng) for _ in range(rounds)],
-    }
-    figures = {f"distance{kind}": float(np.mean([run[0] for run in done])) for kind, done in runs.items()}
-    return figures | {f"fell{kind}": float(np.mean([run[1] for run in done])) for kind, done in runs.items()}
+    kinds = [_round(expert, bodies, rng) for _ in range(rounds)]
+    return {name: float(np.mean([kind[name] for kind in kinds])) for name in kinds[0]}
+
+
+def _round(expert: Expert, bodies: Simulators, rng: np.random.Generator) -> dict[str, Array]:
+    config = expert.config
+    if config.task == "ball":
+        plain, noisy = (dribble(expert, bodies, noise, rng) for noise in (0.0, NOISE))
+        return plain | {f"{name}_noise": value for name, value in noisy.items()}
+    figures: dict[str, Array] = {}
+    for kind, turn, noise in (("", 0.0, 0.0), ("_noise", 0.0, NOISE), ("_turn", math.pi, NOISE)):
+        figures[f"distance{kind}"], figures[f"fell{kind}"] = walk(expert, bodies, turn, noise, rng)
+    if config.task == "standing":
+        figures |= long_walk(expert, bodies, "standing", rng) | long_walk(expert, bodies, "dropped", rng)
+    return figures
 
 
 def survival(expert: Expert, dataset: str, rounds: int = 1, seed: int = 0) -> dict[str, float]:
@@ -62,14 +111,23 @@ def survival(expert: Expert, dataset: str, rounds: int = 1, seed: int = 0) -> di
 
     `moved` is the share of episodes that end more than a cell away from their start.
     """
-    recipe = Stitch(replace(PRESETS[dataset], episode_steps=STEPS + 1), expert)
-    rng = np.random.default_rng(seed)
-    paths = [recipe.record_from(cell, rng).arrays()["qpos"] for cell in recipe.maze.free_cells for _ in range(rounds)]
-    ends = np.stack([path[-1] for path in paths])
-    starts = np.stack([path[0] for path in paths])
-    away = np.linalg.norm(ends[:, :2] - starts[:, :2], axis=1)
-    return {
-        "episodes": float(len(paths)),
-        "upright": float(np.mean(uprightness(ends[:, ORIENTATION]) > 0)),
-        "moved": float(np.mean(away > recipe.maze.unit)),
-    }
+    settings = preset(dataset)
+    recipe = Stitch(replace(settings, recording=replace(recorded(settings), steps=WALK + 1)), expert)
+    rng, body = np.random.default_rng(seed), BODIES[expert.config.body]
+    cells = [cell for cell in recipe.maze.free_cells for _ in range(rounds)]
+    paths = [recipe.record_from(cell, rng).arrays()["observations"] for cell in cells]
+    starts, ends = (np.stack([path[at] for path in paths]) for at in (0, -1))
+    away = length(body.position(ends) - body.position(starts))
+    figures = {"upright": ~body.fallen(ends), "moved": away > recipe.maze.unit}
+    return {"episodes": float(len(paths))} | {name: float(np.mean(each)) for name, each in figures.items()}
+
+
+def directions(angles: Array) -> Array:
+    """Unit vectors [E, 2]."""
+    return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+
+
+def along(bodies: Simulators, rows: Array) -> Array:
+    """Metres [E] that a step led in the commanded direction."""
+    parts = bodies.transitions
+    return (parts.part(rows, "displacement") * parts.part(rows, "command")).sum(axis=-1)

@@ -1,6 +1,6 @@
 """A trained expert on disk and at work: `actor.safetensors` and `config.json`, evaluated in NumPy.
 
-A single observation at a time is what a simulator asks for: three small products in NumPy take a tenth of the time of
+A single observation at a time is what a simulator asks for: a few small products in NumPy take a tenth of the time of
 a call into torch, and worker processes need not import it.
 """
 
@@ -16,55 +16,115 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from safetensors.numpy import save as serialize
 
+from compdiffuser.domains.body import BODIES
 from compdiffuser.experts.config import ExpertConfig, expert_config
+from compdiffuser.experts.tasks import task_of, view
 from compdiffuser.files import pretrained_folder, read_json, replacing, sha256, write_json
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
 
 WEIGHTS, CONFIG = "actor.safetensors", "config.json"
-FORMAT = 1
+FORMATS = (1, 2)
 ENDS = 1.0 - 1e-6
+CLIP, SOFT, TINY = 10.0, 1e-2, 1e-5
+"""Where scaled inputs end, and what is added to the spread of inputs and, in a layer norm, to a variance."""
 
 
 class Expert:
-    """Walks where it is told. As a low-level policy, it adds Gaussian noise and clips; it pickles."""
+    """Does what it is told. As a policy that records data, it adds Gaussian noise and clips; it pickles."""
 
-    def __init__(self, weights: Mapping[str, Array], name: str = "expert", noise: float = 0.0) -> None:
-        self.name, self.noise = name, noise
-        numbers = sorted({int(key.split(".")[1]) for key in weights})
-        layers = [(weights[f"network.{n}.weight"], weights[f"network.{n}.bias"]) for n in numbers]
+    def __init__(
+        self, config: ExpertConfig, weights: Mapping[str, Array], name: str = "expert", noise: float = 0.0
+    ) -> None:
+        self.config, self.name, self.noise = config, name, noise
+        self.task, self.weights = task_of(config), dict(weights)
+        layers = _layers(weights)
         last, bias = layers[-1]
         self.actions = len(last) // 2  # the other half is the spread
         layers[-1] = (last[: self.actions], bias[: self.actions])
         self.layers = [(np.ascontiguousarray(w.T, np.float32), b.astype(np.float32)) for w, b in layers]
-        self.inputs = len(self.layers[0][0])
+        self.inputs = len(next(w for w, _ in self.layers if w.ndim == 2))
+        self.scale: tuple[Array, Array] | None = None
+        if "normalizer.mean" in weights:
+            spread = np.sqrt(weights["normalizer.variance"].astype(np.float32)) + np.float32(SOFT)
+            self.scale = (weights["normalizer.mean"].astype(np.float32), spread)
+        facing = BODIES[config.body].heading(np.zeros(2 + self.inputs))
+        self.needs_heading = config.view == "egocentric" and facing is None
+        """Whether it must be told where its body faces, because observations do not say."""
 
-    def act(self, states: Array) -> Array:
-        """Actions [..., act] for states [..., inputs]: a body's observation, then the direction."""
-        x = states.astype(np.float32)
+    def act(self, observations: Array, commands: Array, heading: Array | float | None = None) -> Array:
+        """Actions [..., act] for a maze's observations [..., obs], which begin with x and y, and commands [..., 2].
+
+        A command is a unit direction, or the x and y to which a ball shall go. `heading` [...] in radians is for those
+        that need it.
+        """
+        seen, shown = self.sees(observations, commands, heading)
+        return self.infer(np.concatenate([self._scaled(seen), shown], axis=-1))
+
+    def sees(
+        self, observations: Array, commands: Array, heading: Array | float | None = None, *, relative: bool = False
+    ) -> tuple[Array, Array]:
+        """What it sees of the body [..., n] and of the commands [..., c]; some are `relative` already."""
+        if heading is None and self.needs_heading:
+            raise UserError(f"{self.name} needs the heading of its body, which observations do not hold: give heading=")
+        try:
+            seen, frame = view(self.config, observations, None if heading is None else np.asarray(heading))
+            told = commands if relative else self.task.relative(commands, observations)
+            shown = self.task.show(told, frame)
+        except (IndexError, ValueError):  # a body that is too narrow for its own slices
+            seen = shown = np.zeros(0)
+        if seen.shape[-1] + shown.shape[-1] != self.inputs:
+            given = f"observations {list(observations.shape)} and commands {list(commands.shape)}"
+            raise UserError(f"{self.name} is for the body '{self.config.body}', which does not fit {given}")
+        return seen, shown
+
+    def infer(self, state: Array) -> Array:
+        """The network alone: actions [..., act] for states [..., inputs], a scaled view and a shown command."""
+        x = state.astype(np.float32)
         for weight, bias in self.layers[:-1]:
-            x = np.maximum(x @ weight + bias, 0.0)
+            if weight.ndim == 2:
+                x = x @ weight + bias
+                x = x if self.config.layer_norm else self._activated(x)
+            else:
+                x = x - x.mean(-1, keepdims=True)
+                x = x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(TINY)) * weight + bias
+                x = self._activated(x)
         weight, bias = self.layers[-1]
         return np.tanh(x @ weight + bias)
 
-    def __call__(self, observation: Array, direction: Array, rng: np.random.Generator) -> Array:
-        """An action [act] for a maze's observation [obs], which begins with x and y, and a direction [2]."""
-        state = np.concatenate([observation[2:], direction])
-        if len(state) != self.inputs:
-            raise UserError(f"{self.name} takes {self.inputs} numbers, a body and a direction, not {len(state)}")
-        action = self.act(state) + rng.normal(0.0, self.noise, self.actions)
+    def __call__(
+        self, observation: Array, command: Array, rng: np.random.Generator, heading: float | None = None
+    ) -> Array:
+        """An action [act] with noise for one observation [obs] and command [2]."""
+        action = self.act(observation, command, heading) + rng.normal(0.0, self.noise, self.actions)
         return np.minimum(np.maximum(action, -ENDS), ENDS)
+
+    def _scaled(self, seen: Array) -> Array:
+        if self.scale is None:
+            return seen
+        mean, spread = self.scale
+        return np.clip((seen.astype(np.float32) - mean) / spread, -CLIP, CLIP)
+
+    def _activated(self, x: Array) -> Array:
+        return x / (1 + np.exp(-x)) if self.config.activation == "silu" else np.maximum(x, 0.0)
+
+
+def _layers(weights: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+    """Weights and biases of linear layers [out, in] and layer norms [out], in their order."""
+    numbers = sorted({int(key.split(".")[1]) for key in weights if key.startswith("network.")})
+    return [(weights[f"network.{n}.weight"], weights[f"network.{n}.bias"]) for n in numbers]
 
 
 def save_expert(folder: Path, weights: Mapping[str, Array], config: ExpertConfig, record: dict[str, Any]) -> None:
-    """Leave an actor's weights and what made them in `folder`."""
+    """Leave an actor's weights, in half precision, and what made them in `folder`."""
+    kept = {name: w.astype(np.float16 if name.startswith("network.") else np.float32) for name, w in weights.items()}
     with replacing(folder / WEIGHTS) as temporary:
-        temporary.write_bytes(serialize({name: np.ascontiguousarray(w, np.float32) for name, w in weights.items()}))
-    write_json(folder / CONFIG, {"format": FORMAT, "expert": config.to_dict(), "record": record})
+        temporary.write_bytes(serialize({name: np.ascontiguousarray(w) for name, w in kept.items()}))
+    write_json(folder / CONFIG, {"format": FORMATS[-1], "expert": config.to_dict(), "record": record})
 
 
 def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tuple[Expert, ExpertConfig]:
-    """A shipped expert by name, or one from a folder, with noise on the actions it takes as a low-level policy."""
+    """A shipped expert by name, or one from a folder, with noise on the actions it takes as a policy."""
     folder = Path(name_or_path)
     if not folder.is_dir():
         folder = pretrained_folder() / "experts" / expert_config(os.fspath(name_or_path)).name
@@ -72,8 +132,8 @@ def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tup
         raise UserError(f"no {folder.name} expert is shipped; train one with: compdiffuser data expert {folder.name}")
     values = read_json(folder / CONFIG)
     try:
-        if values["format"] != FORMAT:
-            raise UserError(f"'{folder}' has expert format {values['format']}, this version reads {FORMAT}")
+        if values["format"] not in FORMATS:
+            raise UserError(f"'{folder}' has expert format {values['format']}, this version reads {FORMATS[-1]}")
         config = ExpertConfig.from_dict(values["expert"])
     except (KeyError, TypeError) as error:
         raise UserError(f"'{folder / CONFIG}' does not describe an expert: {error}") from None
@@ -83,13 +143,14 @@ def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tup
     try:
         # Other weights or another noise make another dataset, so both are in the name.
         name = f"{config.name}-expert-{sha256(path)[:12]}-noise-{noise:g}"
-        return Expert(load_file(path), name, noise), config
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        return Expert(config, load_file(path), name, noise), config
+    except (SafetensorError, KeyError, ValueError, IndexError, OSError) as error:
         raise UserError(f"'{path}' is corrupt: {error}") from None
 
 
 def expert_for(preset: Preset, folder: Path | None = None) -> Expert | None:
     """The expert that walks a dataset's body, from `folder` or as shipped; None where the body needs none."""
-    if not preset.expert:
+    name = preset.domain.body.expert
+    if name is None:
         return None
-    return load_expert(folder or preset.expert, preset.expert_noise)[0]
+    return load_expert(folder or name, preset.recording.noise if preset.recording else 0.0)[0]

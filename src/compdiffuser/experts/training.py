@@ -1,154 +1,178 @@
-"""From a simulator to an expert on disk: walk, learn, measure, checkpoint; a killed run goes on where it was.
+"""From simulators to an expert on disk: act, learn, measure, checkpoint; a killed run goes on where it was.
 
 The folder of a run holds `log.csv`, the actor as it is now, `checkpoint.pt` and the transitions in `replay.bin`.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from compdiffuser.experts.bodies import Bodies
 from compdiffuser.experts.config import ExpertConfig
 from compdiffuser.experts.evaluation import measure
+from compdiffuser.experts.figures import Figures, Rows, write_log
+from compdiffuser.experts.learner import Learner
 from compdiffuser.experts.policy import Expert, save_expert
 from compdiffuser.experts.replay import Replay
 from compdiffuser.experts.sac import SoftActorCritic
+from compdiffuser.experts.simulators import Simulators
+from compdiffuser.experts.student import Student, find_teacher
 from compdiffuser.files import replacing
-from compdiffuser.types import Array, UserError
+from compdiffuser.progress import progress_bar
+from compdiffuser.runs import choose_device
+from compdiffuser.types import UserError
 
 CHECKPOINT, TRANSITIONS, LOG = "checkpoint.pt", "replay.bin", "log.csv"
 MEASURED = 16
-"""Bodies that walk when an expert is measured."""
-FREE = {"steps", "log_every", "checkpoint_every"}  # what may change between a run and its continuation
+"""Bodies that are measured during training."""
+SLOW = 100_000
+"""Bodies times batch beyond which a CPU is no place to learn."""
+FREE = {"steps", "time_limit", "log_every", "checkpoint_every", "measure_every"}
+"""What may change between a run and its continuation."""
 
-Rows = list[dict[str, float]]
 
+def train_expert(
+    config: ExpertConfig,
+    out: Path,
+    device: str = "cpu",
+    *,
+    teacher: Path | None = None,
+    processes: int | None = None,
+    progress: bool = True,
+) -> Rows:
+    """Train an expert into `out`, continuing what is there; the lines of its log.
 
-def train_expert(config: ExpertConfig, out: Path, device: torch.device | str = "cpu", *, progress: bool = True) -> Rows:
-    """Train an expert into `out`, continuing what is there; the lines of its log."""
-    run = Run(config, out, torch.device(device))
-    with _bar(progress) as bar:
-        task = bar.add_task(config.name, total=config.steps, completed=run.steps, note="")
-        while run.steps < config.steps:
-            run.advance()
-            if run.due(config.log_every):
-                run.measure()
-                bar.update(task, note=run.note())
-            if run.due(config.checkpoint_every):
-                run.save()
-            bar.update(task, completed=run.steps)
-    run.close()
+    `device` is auto, cpu or cuda; bodies always move on the CPU, in `processes`, by default one a core. `teacher` is
+    the folder of the expert that a student imitates.
+    """
+    run = Run(config, out, device, teacher, processes)
+    try:
+        watched = sys.stderr.isatty()
+        with progress_bar("{task.fields[note]}", shown=progress and watched, remaining=False) as bar:
+            task = bar.add_task(config.name, total=config.steps, completed=run.steps, note="")
+            while not run.over:
+                run.advance()
+                if run.due(config.log_every):
+                    run.log()
+                    bar.update(task, note=run.note())
+                    if progress and not watched:
+                        print(run.note(), file=sys.stderr, flush=True)
+                if run.due(config.checkpoint_every):
+                    run.save()
+                bar.update(task, completed=run.steps)
+    finally:
+        run.close()
     return run.rows
 
 
 class Run:
-    """A training run between two checkpoints: bodies, transitions, agent, and the lines of the log so far."""
+    """A training run between two checkpoints: simulators, transitions, learner, and the lines of the log so far."""
 
-    def __init__(self, config: ExpertConfig, out: Path, device: torch.device) -> None:
+    def __init__(
+        self,
+        config: ExpertConfig,
+        out: Path,
+        device: str = "cpu",
+        teacher: Path | None = None,
+        processes: int | None = None,
+    ) -> None:
+        expert = None
+        if config.learner == "imitation":
+            expert = find_teacher(config, teacher)
+            config = replace(config, teacher=expert.name)
         self.config, self.out = config, out
         saved = _saved(out, config)
-        self.steps = int(saved.get("steps", 0))
+        self.steps, self.seconds = int(saved.get("steps", 0)), float(saved.get("seconds", 0.0))
         self.rows: Rows = list(saved.get("rows", []))
-        self.begun = time.perf_counter() - float(saved.get("seconds", 0.0))
-        # Where a run continues, its episodes are other ones.
-        self.bodies = Bodies(config, config.seed + 1000 * self.steps)
-        self.measured = Bodies(config, config.seed + 1, MEASURED) if config.directed else None
-        self.replay = Replay(out / TRANSITIONS, config.replay, self.bodies.sizes, device, count=self.steps)
-        self.agent = SoftActorCritic(config, self.replay, device)
+        # Forked before CUDA is touched. Where a run continues, its episodes are other ones.
+        self.bodies = Simulators(config, config.seed + 1000 * self.steps, processes=processes)
+        self.measured = Simulators(config, config.seed + 1, MEASURED, processes)
+        try:
+            self._learn(choose_device(device), expert, saved)
+        except BaseException:
+            self.close()
+            raise
+        self.figures = Figures(config, self.bodies)
+        self.clock = time.perf_counter()
+
+    def _learn(self, device: torch.device, expert: Expert | None, saved: dict[str, Any]) -> None:
+        config, bodies = self.config, self.bodies
+        if device.type == "cuda":
+            torch.set_num_threads(1)  # the cores are for the simulators
+        elif config.environments * config.batch > SLOW:
+            print(f"The {config.name} learns on a CPU, which takes days; its recipe is for a GPU.", file=sys.stderr)
+        self.learner: Learner = (
+            SoftActorCritic(config, bodies, device) if expert is None else Student(config, bodies, device, expert)
+        )
+        self.replay = Replay(
+            self.out / TRANSITIONS, config.replay, self.learner.layout(bodies), device,
+            together=config.environments, count=self.steps,
+        )  # fmt: skip
+        self.learner.replay = self.replay
         if saved:
-            self.agent.restore(saved["agent"])
-        self.rng = np.random.default_rng([config.seed, self.steps])
-        self.returns = Returns(config.environments)
+            self.learner.restore(saved["learner"])
 
     @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self.begun
+    def done(self) -> float:
+        """The share of the training that is behind: of its steps or of its time, whichever is more."""
+        limit = self.config.time_limit
+        return max(self.steps / self.config.steps, self.seconds / limit if limit else 0.0)
+
+    @property
+    def over(self) -> bool:
+        return self.done >= 1
 
     def advance(self) -> None:
         """One step of all bodies, and the updates that belong to it."""
-        if self.steps < self.config.random_steps:
-            shape = (self.config.environments, self.bodies.sizes.action)
-            actions = self.rng.uniform(-1, 1, shape).astype(np.float32)
-        else:
-            actions = self.agent.act(self.bodies.states)
-            self.agent.update()  # on a GPU this goes on while the bodies move
-        transitions, ended = self.bodies.step(actions)
-        self.replay.add(transitions)
-        self.returns.add(transitions, self.bodies, ended)
-        self.bodies.restart(ended)
+        actions = self.learner.act(self.bodies, self.steps, self.done)
+        self.bodies.begin(actions)
+        if self.steps >= self.config.random_steps and self.replay.count:
+            self.learner.update(self.done)  # on a GPU this goes on while the bodies move
+        self.bodies.finish()
+        self.replay.add(self.learner.kept(self.bodies))
+        self.figures.add()
         self.steps += self.config.environments
+        now = time.perf_counter()
+        self.seconds, self.clock = self.seconds + now - self.clock, now
 
     def due(self, every: int) -> bool:
         """Whether the last step passed a multiple of `every`, or was the last of all."""
         passed = self.steps // every > (self.steps - self.config.environments) // every
-        return passed or self.steps >= self.config.steps
+        return passed or self.over
 
-    def measure(self) -> None:
-        """A line for the log."""
-        row = {"steps": self.steps, "seconds": round(self.seconds, 1), "return": self.returns.mean()}
-        figures = measure(Expert(_weights(self.agent)), self.measured) if self.measured is not None else {}
-        self.rows.append(row | figures | self.agent.mean_measures())
+    def log(self) -> None:
+        """A line for the log. Measuring takes no training time."""
+        row = {"steps": self.steps, "seconds": round(self.seconds, 1), "updates": self.learner.updates}
+        row |= self.figures.take() | self.learner.take_means()
+        if self.due(self.config.measure_every):
+            row |= measure(Expert(self.config, self.learner.weights()), self.measured)
+        self.rows.append(row)
+        self.clock = time.perf_counter()
 
     def note(self) -> str:
-        last = self.rows[-1]
-        return f"{last['distance']:.1f} m in 200 steps" if "distance" in last else f"return {last['return']:.2f}"
+        """The last line in short."""
+        short = self.figures.in_short(self.rows[-1])
+        return f"{self.steps:,} steps, {self.seconds:.0f} s, {self.learner.updates:,} updates: {short}"
 
     def save(self) -> None:
         """The checkpoint, then what people look at: actor and log are those of the checkpoint."""
-        self.replay.file.flush()
         progress = {"steps": self.steps, "seconds": self.seconds, "rows": self.rows}
         with replacing(self.out / CHECKPOINT) as temporary, open(temporary, "wb") as file:
-            torch.save({"config": self.config.to_dict(), "agent": self.agent.state(), **progress}, file)
-        record: dict[str, Any] = {"steps": self.steps, "updates": self.agent.updates, "seconds": round(self.seconds, 1)}
-        record |= {"device": self.agent.device.type, "measured": self.rows[-1] if self.rows else {}}
-        save_expert(self.out, _weights(self.agent), self.config, record)
+            torch.save({"config": self.config.to_dict(), "learner": self.learner.state(), **progress}, file)
+        record = {"steps": self.steps, "updates": self.learner.updates, "seconds": round(self.seconds, 1)}
+        extra = {"device": self.learner.device.type, "measured": self.rows[-1] if self.rows else {}}
+        save_expert(self.out, self.learner.weights(), self.config, record | extra)
         if self.rows:
-            text = io.StringIO()
-            writer = csv.DictWriter(text, list(self.rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows({name: f"{value:.6g}" for name, value in row.items()} for row in self.rows)
-            with replacing(self.out / LOG) as temporary:
-                temporary.write_text(text.getvalue())
+            write_log(self.out / LOG, self.rows)
 
     def close(self) -> None:
         self.bodies.close()
-        if self.measured is not None:
-            self.measured.close()
-
-
-class Returns:
-    """Mean return of the episodes that ended since it was last asked for."""
-
-    def __init__(self, count: int) -> None:
-        self.running, self.done = np.zeros(count), list[float]()
-
-    def add(self, transitions: Array, bodies: Bodies, ended: Array) -> None:
-        width = bodies.sizes.direction
-        reward = transitions[:, -2].copy()
-        if width:
-            direction, push = transitions[:, -2 - 2 * width : -2 - width], transitions[:, -2 - width : -2]
-            reward += (direction * push).sum(axis=1)
-        self.running += reward
-        self.done += self.running[ended].tolist()
-        self.running[ended] = 0.0
-
-    def mean(self) -> float:
-        done, self.done = self.done or [float("nan")], []
-        return float(np.mean(done))
-
-
-def _weights(agent: SoftActorCritic) -> dict[str, Array]:
-    return {name: weight.detach().cpu().numpy() for name, weight in agent.actor.state_dict().items()}
+        self.measured.close()
 
 
 def _saved(out: Path, config: ExpertConfig) -> dict[str, Any]:
@@ -159,6 +183,7 @@ def _saved(out: Path, config: ExpertConfig) -> dict[str, Any]:
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
         before = dict(saved["config"])
+        _ = saved["learner"], saved["steps"], saved["seconds"], saved["rows"]
     except Exception as error:
         reason = type(error).__name__
         raise UserError(f"checkpoint '{path}' cannot be read ({reason}); remove it to start anew") from None
@@ -167,11 +192,3 @@ def _saved(out: Path, config: ExpertConfig) -> dict[str, Any]:
             found = f"a run with {name} {before.get(name)}, not {value}"
             raise UserError(f"'{out}' holds {found}; choose another folder or the same value")
     return saved
-
-
-def _bar(shown: bool) -> Progress:
-    return Progress(
-        TextColumn("[bold]{task.description}"), BarColumn(), TextColumn("{task.completed:,} steps"),
-        TextColumn("{task.fields[note]}"), TimeElapsedColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), disable=not shown, transient=not sys.stderr.isatty(),
-    )  # fmt: skip

@@ -1,24 +1,28 @@
-"""A network made a denoiser: preconditioning around it, conditions in front of it.
+"""A network turned into a denoiser: preconditioning around it, conditions in front of it.
 
-Neighbour states enter as extra input channels at the positions they overlap; the paper's alternative, an encoder that
-squeezes each neighbour into one vector, is an option. Noise levels and masks enter as features of the whole row.
+Neighbours enter as extra input channels of the states that they overlap; the paper's alternative, an encoder that turns
+each neighbour into one vector, is an option. Noise levels and masks enter as features of the whole row.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
+from compdiffuser.diffusion.checks import described, member, whole
 from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.formulation import formulation
-from compdiffuser.models.dit1d import DiT1d
-from compdiffuser.models.unet1d import GROUPS, UNet1d
+from compdiffuser.models.architectures import ARCHITECTURES, architecture, network_from_dict
+from compdiffuser.models.dit1d import DiT1dConfig
+from compdiffuser.models.network import NetworkConfig
 from compdiffuser.types import UserError
 
 FREQUENCIES = 32  # per noise level, as sines and cosines
+Neighbours = Literal["channels", "encoder"]
 
 
 @dataclass(frozen=True)
@@ -31,47 +35,37 @@ class DenoiserConfig:
     """O, states shared with a neighbour."""
     dim: int = 2
     """D, planned dimensions."""
-    architecture: Literal["dit1d", "unet1d"] = "dit1d"
-    """Transformer on patches of states, or the paper's convolutional U-Net."""
-    preset: Literal["default", "paper"] = "default"
-    """Noise formulation."""
-    neighbours: Literal["channels", "encoder"] = "channels"
-    """How neighbours enter: aligned in time, or squeezed into a vector as in the paper."""
-    width: int = 256
-    """Transformer width, or channels of the U-Net's first level."""
-    depth: int = 6
-    """Transformer blocks, or levels of the U-Net (each twice as wide as the one before)."""
-    heads: int = 4
-    """Attention heads (transformer only)."""
-    patch: int = 8
-    """States per token (transformer only)."""
-    expansion: float = 3.25
-    """Hidden size of the transformer's feed-forward layers over its width."""
+    formulation: str = "default"
+    """Preconditioning, loss and noise levels: a key of `diffusion.formulation.FORMULATIONS`."""
+    neighbours: Neighbours = "channels"
+    """How neighbours enter: aligned in time, or encoded into a vector as in the paper."""
+    network: NetworkConfig = field(default_factory=DiT1dConfig)
+    """The architecture with its sizes: a config of `models.ARCHITECTURES`."""
 
     def __post_init__(self) -> None:
-        for name, choices in (("architecture", ("dit1d", "unet1d")), ("neighbours", ("channels", "encoder"))):
-            if getattr(self, name) not in choices:
-                raise UserError(f"unknown {name} '{getattr(self, name)}'; choose one of {', '.join(choices)}")
-        formulation(self.preset)
-        for name in ("dim", "width", "depth", "heads", "patch"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.overlap < 1 or 2 * self.overlap > self.horizon:
-            raise UserError(
-                f"an overlap of {self.overlap} must be at least 1 and at most half the horizon {self.horizon}"
-            )
-        grain = self.patch if self.architecture == "dit1d" else 2 ** (self.depth - 1)
-        if self.horizon % grain:
-            raise UserError(
-                f"horizon {self.horizon} is not a multiple of {grain}, which {self.architecture} needs here"
-            )
-        if self.architecture == "dit1d" and self.width % (2 * self.heads):
-            raise UserError(f"width {self.width} does not divide into {self.heads} heads of even size")
-        if self.architecture == "unet1d" and self.width % GROUPS:
-            raise UserError(f"width {self.width} is not a multiple of {GROUPS}, which unet1d needs")
+        whole(self, "horizon", "overlap", "dim")
+        formulation(self.formulation)
+        member("neighbours", self.neighbours, get_args(Neighbours))
+        if not isinstance(self.network, NetworkConfig):
+            accepted = " or ".join(config.__name__ for config in ARCHITECTURES.values())
+            raise UserError(f"network must be a config such as {accepted}, not {self.network!r}")
+        architecture(self.network.architecture)
+        if 2 * self.overlap > self.horizon:
+            raise UserError(f"overlap must be at most half the horizon {self.horizon}, not {self.overlap}")
+        if self.horizon % self.network.grain:
+            needed = f"{self.network.grain}, which {self.network.architecture} needs here"
+            raise UserError(f"horizon {self.horizon} is not a multiple of {needed}")
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Ready for JSON."""
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**plain, "network": self.network.to_dict()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> DenoiserConfig:
+        """The config that `to_dict` describes. Raises UserError where a field is missing or unknown."""
+        described("a denoiser", plain, [each.name for each in fields(cls)])
+        return cls(**{**plain, "network": network_from_dict(plain["network"])})
 
 
 class Denoiser(nn.Module):
@@ -82,22 +76,16 @@ class Denoiser(nn.Module):
     def __init__(self, config: DenoiserConfig) -> None:
         super().__init__()
         self.config = config
-        self.formulation = formulation(config.preset)
+        self.formulation = formulation(config.formulation)
         self.compute = torch.float32
         encoded = config.neighbours == "encoder"
         channels = config.dim + 2 * (config.dim + 1) + (0 if encoded else 2 * (config.dim + 1))
         features = 3 * 2 * FREQUENCIES + 4
         if encoded:
-            self.encoder = NeighbourEncoder(config.overlap, config.dim, config.width)
-            features += 2 * config.width
+            self.encoder = NeighbourEncoder(config.overlap, config.dim, config.network.width)
+            features += 2 * config.network.width
         self.register_buffer("frequencies", torch.exp(torch.linspace(-1.5, 3.5, FREQUENCIES)), persistent=False)
-        if config.architecture == "dit1d":
-            self.network: nn.Module = DiT1d(
-                config.horizon, channels, config.dim, features,
-                config.width, config.depth, config.heads, config.patch, config.expansion,
-            )  # fmt: skip
-        else:
-            self.network = UNet1d(channels, config.dim, features, config.width, config.depth)
+        self.network = config.network.build(channels, config.dim, features, config.horizon)
 
     def forward(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
         """x [M, H, D], sigma [M] -> x₀ [M, H, D]"""
@@ -113,10 +101,9 @@ class Denoiser(nn.Module):
         return self
 
     def compile_network(self, dynamic: bool = False) -> None:
-        """Compile the network's blocks. Equal blocks share one program, which takes seconds, not most of a minute."""
-        blocks = self.network.blocks if isinstance(self.network, DiT1d) else [self.network]
-        for block in blocks:
-            block.compile(dynamic=dynamic)
+        """Compile the network's blocks. Equal blocks share one program: seconds instead of a minute."""
+        for part in self.network.compiled_parts():
+            part.compile(dynamic=dynamic)
 
     def _inputs(self, x: Tensor, sigma: Tensor, c: Conditions) -> tuple[Tensor, Tensor]:
         """Channels [M, H, C] and row features [M, F]."""

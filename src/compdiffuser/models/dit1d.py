@@ -6,12 +6,55 @@ a third of the parameters go where they help more. Normalized queries and keys k
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from compdiffuser.diffusion.checks import finite, whole
+from compdiffuser.models.network import Network, NetworkConfig
+from compdiffuser.types import UserError
 
-class DiT1d(nn.Module):
+
+@dataclass(frozen=True)
+class DiT1dConfig(NetworkConfig):
+    """Sizes of the transformer."""
+
+    architecture: ClassVar[str] = "dit1d"
+
+    width: int = 256
+    """Numbers per token."""
+    depth: int = 6
+    """Blocks."""
+    heads: int = 4
+    """Attention heads."""
+    patch: int = 8
+    """States per token."""
+    expansion: float = 3.25
+    """Hidden size of the feed-forward layers over the width."""
+
+    def __post_init__(self) -> None:
+        whole(self, "width", "depth", "heads", "patch")
+        finite(self, "expansion")
+        if self.width % (2 * self.heads):
+            raise UserError(f"width {self.width} does not divide into {self.heads} heads of even size")
+        if self.width * self.expansion < 1:
+            raise UserError(f"expansion {self.expansion} leaves no hidden unit at width {self.width}")
+
+    @property
+    def grain(self) -> int:
+        return self.patch
+
+    def build(self, channels: int, dim: int, features: int, horizon: int) -> DiT1d:
+        return DiT1d(
+            horizon, channels, dim, features, self.width, self.depth, self.heads, self.patch, self.expansion
+        )  # fmt: skip
+
+
+class DiT1d(Network):
     """inputs [M, H, C], features [M, F] -> [M, H, D]"""
 
     def __init__(
@@ -32,6 +75,9 @@ class DiT1d(nn.Module):
         for layer in (self.modulation, self.last_modulation, self.out):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
+
+    def compiled_parts(self) -> Iterable[nn.Module]:
+        return self.blocks
 
     def forward(self, inputs: Tensor, features: Tensor) -> Tensor:
         rows, horizon, channels = inputs.shape

@@ -6,15 +6,45 @@ the length and doubles the channels. The paper's sizes are width 128 and depth 4
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from compdiffuser.diffusion.checks import whole
+from compdiffuser.models.network import Network, NetworkConfig
+from compdiffuser.types import UserError
+
 GROUPS = 8  # of channels that are normalized together
 
 
-class UNet1d(nn.Module):
+@dataclass(frozen=True)
+class UNet1dConfig(NetworkConfig):
+    """Sizes of the U-Net."""
+
+    architecture: ClassVar[str] = "unet1d"
+
+    width: int = 64
+    """Channels of the first level."""
+    depth: int = 4
+    """Levels, each twice as wide as the one before."""
+
+    def __post_init__(self) -> None:
+        whole(self, "width", "depth")
+        if self.width % GROUPS:
+            raise UserError(f"width {self.width} is not a multiple of {GROUPS}, which unet1d needs")
+
+    @property
+    def grain(self) -> int:
+        return 2 ** (self.depth - 1)
+
+    def build(self, channels: int, dim: int, features: int, horizon: int) -> UNet1d:
+        return UNet1d(channels, dim, features, self.width, self.depth)
+
+
+class UNet1d(Network):
     """inputs [M, H, C], features [M, F] -> [M, H, D]"""
 
     def __init__(self, channels: int, dim: int, features: int, width: int, depth: int) -> None:

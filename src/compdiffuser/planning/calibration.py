@@ -1,7 +1,8 @@
 """What is usual: reconstruction errors and reach of chunks of the training data, kept with the checkpoint.
 
 A plan is certified when its worst chunk is pulled no further than chunks of the data are; the errors of training
-windows are the yardstick. The reach tells how few chunks could possibly bridge a distance.
+windows are the yardstick. The reach tells how few chunks could possibly bridge a distance. Errors are of whole states;
+reach and steps are of positions alone.
 """
 
 from __future__ import annotations
@@ -78,13 +79,14 @@ def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -
     generator = torch.Generator(windows.states.device).manual_seed(seed)
     chunks = windows.sample(WINDOWS, generator)
     key = torch.arange(len(chunks), device=chunks.device)
+    places = windows.space.places(chunks)
 
-    def far(ends: Tensor, quantile: float) -> float:
-        return float(np.quantile(ends.norm(dim=-1).cpu().numpy(), quantile))
+    def far(apart: Tensor, quantile: float) -> float:
+        return float(np.quantile(apart.norm(dim=-1).cpu().numpy(), quantile))
 
-    reach = far(chunks[:, -1] - chunks[:, 0], 0.999)
-    advance = far(chunks[:, chunks.shape[1] - overlap - 1] - chunks[:, 0], 0.999)
-    step = far(chunks[:, 1:] - chunks[:, :-1], 0.9999)
+    reach = far(places[:, -1] - places[:, 0], 0.999)
+    advance = far(places[:, places.shape[1] - overlap - 1] - places[:, 0], 0.999)
+    step = far(places[:, 1:] - places[:, :-1], 0.9999)
     probes = tuple(share * reach for share in PROBES)
     usual = tuple(float(reconstruction_errors(denoise, chunks, key, overlap, [probe]).mean()) for probe in probes)
     errors = reconstruction_errors(denoise, chunks, key, overlap, probes, usual).cpu().numpy()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from compdiffuser.compose.merge import BLENDINGS
 from compdiffuser.compose.schedule import SamplerConfig
+from compdiffuser.planning.search import SCORES
 from compdiffuser.types import UserError
 
 
@@ -14,21 +17,40 @@ class PlanConfig:
     """How candidates are made and chosen."""
 
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
-    score: Literal["reconstruction", "overlap"] = "reconstruction"
-    """Choose by reconstruction error, or by overlap distance as the paper does."""
+    score: str = "reconstruction"
+    """Choose by reconstruction error, or by overlap distance as the paper does; a key of `SCORES`."""
     blending: str = "exponential"
-    """How overlapping chunks are merged."""
+    """How overlapping chunks are merged; a key of `BLENDINGS`."""
     certify: float = 0.995
     """A plan is certified when its worst chunk errs, and strays, no more than this quantile of the data's chunks."""
     wave: int | None = None
     """Candidates per wave; by default 64 on a GPU and 8 on a CPU."""
     refine: float | None = 1.0
-    """After each wave the best candidates are noised up to this σ and denoised again. None: never."""
+    """After each wave the best candidates are noised up to this σ, or the schedule's next level below, and denoised
+    again. None: never."""
     scaffold: float | Literal["auto"] | None = "auto"
-    """Half of the fresh candidates begin from a way through the recorded states, noised up to this σ, or the schedule's
-    next level below. None: all from pure noise; "auto": as the planner's preset says."""
+    """Every other fresh candidate begins from a scaffold, a way through the recorded states, noised up to this σ or the
+    schedule's next level below. None: all from pure noise; "auto": as the planner's preset says."""
 
     def __post_init__(self) -> None:
-        known = self.scaffold is None or self.scaffold == "auto"
-        if not known and not (isinstance(self.scaffold, float | int) and self.scaffold > 0):
+        for name, known in (("score", SCORES), ("blending", BLENDINGS)):
+            if getattr(self, name) not in known:
+                raise UserError(f"unknown {name} '{getattr(self, name)}'; choose one of {', '.join(known)}")
+        if not (_is_number(self.certify) and 0 < self.certify <= 1):
+            raise UserError(f"certify is a share above 0 and at most 1, not {self.certify}")
+        if self.wave is not None and not (type(self.wave) is int and self.wave >= 1):
+            raise UserError(f"a wave is a whole number of at least 1 candidate, not {self.wave}")
+        if self.refine is not None and not (_is_number(self.refine) and self.refine > 0):
+            raise UserError(f"refined candidates are noised up to a level above 0, not to {self.refine}")
+        named = self.scaffold is None or self.scaffold == "auto"
+        if not named and not (_is_number(self.scaffold) and float(self.scaffold or 0) > 0):
             raise UserError(f"a scaffold is noised up to a level above 0, not to {self.scaffold}")
+
+    @classmethod
+    def paper(cls, order: str = "autoregressive") -> PlanConfig:
+        """The paper's way: its sampler in this order, all candidates from pure noise, chosen by overlap distance."""
+        return cls(SamplerConfig.paper(order), score="overlap", refine=None, scaffold=None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compdiffuser.data.mazes import maze as maze_named
+from compdiffuser.domains.mazes import Maze
+from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
+from compdiffuser.planning.judge import UNJUDGED, Verdict
 from compdiffuser.types import Array, UserError
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ _LONGEST_JUMP = 0.25
 """A step longer than this many maze units is a jump that no agent can follow."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A trajectory from `start` to `goal`, composed of K chunks of H states that overlap by O."""
 
@@ -50,12 +52,16 @@ class Plan:
     """[B], reconstruction error of every candidate; may be empty."""
     confidence: float = 0.0
     """Between 0 and 1: how usual this score is among chunks of the training data."""
-    ok: bool = False
-    """Whether the plan is certified."""
+    verdict: Verdict = UNJUDGED
+    """Which tests the plan passed and failed."""
+    origin: str | None = None
+    """What it began from: "noise", a "scaffold" along recorded states, or another candidate that was "refined"."""
     seconds: float = 0.0
     """Planning time."""
-    maze: str | None = None
-    """Layout the plan lives in, a key of `data.mazes`."""
+    space: Space = PLANE
+    """What its numbers mean."""
+    maze: Maze | None = None
+    """Layout the plan lives in, where it is known."""
     stride: int = 1
     """Environment steps between its states."""
     candidates: Array | None = None
@@ -66,6 +72,19 @@ class Plan:
             raise UserError(
                 f"a plan needs states [T, D] and chunks [K, H, D], got {self.states.shape} and {self.chunks.shape}"
             )
+        if self.states.shape[1] != len(self.space.dims):
+            given = f"states of {self.states.shape[1]} dimensions"
+            raise UserError(f"{given} do not lie in a space of {len(self.space.dims)}: {', '.join(self.space.names)}")
+
+    def __repr__(self) -> str:
+        """In a line; the arrays are long."""
+        about = f"{len(self.states)} states, {self.n_chunks} chunks, {self.length:.1f} m, {self.verdict}"
+        return f"Plan({self.start.tolist()} -> {self.goal.tolist()}: {about})"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the plan is certified."""
+        return self.verdict.ok
 
     @property
     def n_chunks(self) -> int:
@@ -74,8 +93,8 @@ class Plan:
 
     @property
     def length(self) -> float:
-        """Path length over the first two planned dimensions."""
-        return float(np.linalg.norm(np.diff(self.states[:, :2], axis=0), axis=1).sum())
+        """Metres that the agent goes."""
+        return float(np.linalg.norm(np.diff(self.space.agent(self.states), axis=0), axis=1).sum())
 
     def fault(self) -> str | None:
         """Why no agent could follow this plan in its maze: a state in a wall, a jump; None where it could."""
@@ -83,8 +102,12 @@ class Plan:
             return "has states that are not finite"
         if self.maze is None:
             return None
-        layout = maze_named(self.maze)
-        path = np.concatenate([self.start[None, :2], self.states[:, :2], self.goal[None, :2]])
+        whole = np.concatenate([self.start[None], self.states, self.goal[None]])
+        faults = [self._fault_of(path, self.maze) for path in self.space.groups(whole).values()]
+        return next((fault for fault in faults if fault), None)
+
+    def _fault_of(self, path: Array, layout: Maze) -> str | None:
+        """What is wrong with the path [T + 2, 2] of one thing that moves, start and goal included."""
         parts = np.linspace(0, 1, self.stride, endpoint=False)[:, None]
         passed = path[:-1, None] + parts * np.diff(path, axis=0)[:, None]  # [T + 1, stride, 2], step by step
         walled = np.flatnonzero(np.append(layout.in_wall(passed.reshape(-1, 2)), layout.in_wall(path[-1:])))
@@ -102,30 +125,33 @@ class Plan:
         # Matplotlib takes half a second to import, and most plans are never drawn.
         from compdiffuser.plotting.plans import plot_plan
 
-        layout = None if self.maze is None else maze_named(self.maze)
         return plot_plan(
-            self.chunks, maze=layout, start=self.start, goal=self.goal, executed=executed, title=title, png=png
-        )
+            self.chunks, space=self.space, maze=self.maze, start=self.start, goal=self.goal, executed=executed,
+            title=title, png=png,
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the candidates, ready for JSON; numbers that are not finite become None."""
-        plain: dict[str, Any] = {"n_chunks": self.n_chunks, "length": self.length}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name == "candidates":
-                continue
-            plain[item.name] = value.tolist() if isinstance(value, np.ndarray) else value
+        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS if name != "candidates"}
+        plain = {"n_chunks": self.n_chunks, "length": self.length, "ok": self.ok, **arrays, **self._rest()}
         for name in ("score", "overlap_distance"):
             plain[name] = plain[name] if np.isfinite(plain[name]) else None
+        plain["verdict"] = {"failed": list(self.verdict.failed), "measures": dict(self.verdict.measures)}
+        plain["maze"] = None if self.maze is None else self.maze.name
         return plain
+
+    def _rest(self) -> dict[str, Any]:
+        """Everything but the arrays, as plain values."""
+        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
+        layout = None if self.maze is None else self.maze.to_dict()
+        return {**rest, "verdict": dict(self.verdict.measures), "space": self.space.to_dict(), "maze": layout}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the plan to an `.npz` file, whole or not at all."""
         path = Path(path)
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
-        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, meta=np.array(json.dumps(rest)), **arrays)
+            np.savez_compressed(file, meta=np.array(json.dumps(self._rest())), **arrays)
         return path
 
     @classmethod
@@ -135,6 +161,8 @@ class Plan:
             with np.load(path, allow_pickle=False) as file:
                 meta = json.loads(str(file["meta"]))
                 arrays = {name: file[name] for name in _ARRAYS if name in file}
+            meta |= {"verdict": Verdict(meta["verdict"]), "space": Space.from_dict(meta["space"])}
+            meta["maze"] = None if meta["maze"] is None else Maze.from_dict(meta["maze"])
             return cls(**arrays, **meta)
         except FileNotFoundError as error:
             raise UserError(f"there is no plan at '{path}'") from error

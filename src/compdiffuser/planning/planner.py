@@ -7,6 +7,7 @@ in the next.
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Sequence
@@ -20,15 +21,21 @@ from torch import Tensor
 
 from compdiffuser.compose.merge import merge, merged_length, split
 from compdiffuser.models.runner import Runner
-from compdiffuser.planning.checkpoint import Checkpoint, choose_device, load
+from compdiffuser.planning.candidates import CandidateMaker, Draft
+from compdiffuser.planning.checkpoint import Checkpoint, load
 from compdiffuser.planning.config import PlanConfig
+from compdiffuser.planning.judge import Judge
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.problems import Chunks, checked, chunk_choices
-from compdiffuser.planning.routes import Routes, paced
-from compdiffuser.planning.search import Candidate, Search
-from compdiffuser.planning.watching import Watch
-from compdiffuser.planning.waves import Cell, WaveMaker
+from compdiffuser.planning.problem import Chunks, checked, chunk_choices, one_each
+from compdiffuser.planning.progress import Watch
+from compdiffuser.planning.roadmap import Roadmap, paced
+from compdiffuser.planning.sampler import Sampler
+from compdiffuser.planning.search import Candidate, Origin, Search
+from compdiffuser.runs import choose_device
 from compdiffuser.types import Array, UserError
+
+WAVE = {"cuda": 64, "cpu": 8}
+"""Candidates at a time that a device makes well."""
 
 
 class Planner:
@@ -38,14 +45,34 @@ class Planner:
         self, checkpoint: Checkpoint, device: str = "auto", config: PlanConfig | None = None, compiled: bool = False
     ) -> None:
         self.device = choose_device(device)
-        self.config = config or PlanConfig()
         self.model = checkpoint.denoiser.config
         self.normalizer = checkpoint.normalizer
         self.calibration = checkpoint.calibration
         self.support = checkpoint.support.to(self.device) if checkpoint.support else None
         self.record = checkpoint.record
         self.preset = checkpoint.preset
+        self.space = checkpoint.preset.space
         self.denoise = Runner(checkpoint.denoiser, self.device, compiled=compiled)
+        self._set_up(config or PlanConfig())
+
+    def _set_up(self, config: PlanConfig) -> None:
+        self.config = config
+        self.scaffold = self._scaffold_level()
+        overlap = self.model.overlap
+        judge = Judge(
+            self.denoise, self.calibration, self.support, self.space, overlap, config.certify, config.blending
+        )  # fmt: skip
+        highest: dict[Origin, float | None] = {"noise": None, "scaffold": self.scaffold, "refined": config.refine}
+        self._maker = CandidateMaker(Sampler(self.denoise, config.sampler), judge, self.normalizer, highest)
+
+    def _scaffold_level(self) -> float | None:
+        """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise.
+
+        A scaffold is a way of positions, so that there is none for plans of postures.
+        """
+        if self.support is None or not self.space.only_positions:
+            return None
+        return self.preset.chunks.scaffold if self.config.scaffold == "auto" else self.config.scaffold
 
     @classmethod
     def from_pretrained(
@@ -82,20 +109,7 @@ class Planner:
         same plan, alone or in a batch. `watch` sees the batch after every round; where it raises, planning ends.
         """
         begun = time.perf_counter()
-        starts, goals = checked(starts, "start", self.normalizer), checked(goals, "goal", self.normalizer)
-        if len(starts) != len(goals):
-            raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
-        most = [n_candidates] * len(starts) if isinstance(n_candidates, int) else [int(n) for n in n_candidates]
-        if len(most) != len(starts):
-            raise UserError(f"{len(most)} numbers of candidates were given for {len(starts)} problems")
-        if most and min(most) < 1:
-            raise UserError(f"candidates must be at least 1, not {min(most)}")
-        seeds = [seed] * len(starts) if isinstance(seed, int) else [int(s) for s in seed]
-        if len(seeds) != len(starts):
-            raise UserError(f"{len(seeds)} seeds were given for {len(starts)} problems")
-        ways = self._ways(starts, goals)
-        choices = self._chunk_choices(starts, goals, ways, n_chunks)
-        searches = [self._search(*problem) for problem in zip(starts, goals, ways, choices, most, seeds, strict=True)]
+        searches = self.searches(starts, goals, n_chunks, n_candidates, seed)
         while not all(search.done for search in searches):
             self.advance(searches, watch)
         seconds = time.perf_counter() - begun
@@ -105,66 +119,64 @@ class Planner:
         self, start: Any, goal: Any, n_chunks: int | Literal["auto"] = "auto", n_candidates: int = 64, seed: int = 0
     ) -> Search:
         """A problem to be planned wave by wave with `advance`, beside others that come and go; `result` is its plan."""
-        start = checked(np.asarray(start)[None], "start", self.normalizer)
-        goal = checked(np.asarray(goal)[None], "goal", self.normalizer)
-        ways = self._ways(start, goal)
-        choices = self._chunk_choices(start, goal, ways, n_chunks)[0]
-        return self._search(start[0], goal[0], ways[0], choices, n_candidates, seed)
+        return self.searches(np.asarray(start)[None], np.asarray(goal)[None], n_chunks, n_candidates, seed)[0]
 
-    def _search(
-        self, start: Array, goal: Array, way: Tensor | None, choices: list[int], most: int, seed: int
-    ) -> Search:
-        config = self.config
-        wave = config.wave or (64 if self.device.type == "cuda" else 8)
-        scaffold = None if way is None else lambda k: self._laid(way, k)
-        return Search(start, goal, choices, most, seed, wave, config.refine is not None, config.score, scaffold)
-
-    @property
-    def scaffold(self) -> float | None:
-        """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise."""
-        if self.support is None:
-            return None
-        return self.preset.scaffold if self.config.scaffold == "auto" else self.config.scaffold
+    def searches(
+        self, starts: Any, goals: Any, n_chunks: Chunks, n_candidates: int | Sequence[int], seed: int | Sequence[int]
+    ) -> list[Search]:
+        """The problems of `plan_batch`, checked, with their K and scaffolds. Raises UserError for what cannot be."""
+        starts = checked(starts, "start", self.space, self.normalizer)
+        goals = checked(goals, "goal", self.space, self.normalizer)
+        if len(starts) != len(goals):
+            raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
+        most = one_each(n_candidates, len(starts), "numbers of candidates", least=1)
+        seeds = one_each(seed, len(starts), "seeds")
+        places = [self.space.places(self.normalizer.normalize(torch.from_numpy(ends))) for ends in (starts, goals)]
+        ways = self._ways(*places)
+        lines = np.linalg.norm((places[0] - places[1]).numpy(), axis=1)
+        choices = chunk_choices(n_chunks, lines, ways, self.calibration, self.preset.chunks.most)
+        wave = self.config.wave or WAVE.get(self.device.type, WAVE["cpu"])
+        refine, score = self.config.refine is not None, self.config.score
+        laid = [self._scaffolds(way, ks) for way, ks in zip(ways, choices, strict=True)]
+        problems = zip(starts, goals, choices, most, seeds, laid, strict=True)
+        return [
+            Search(start, goal, ks, count, number, wave, refine, score, scaffolds)
+            for start, goal, ks, count, number, scaffolds in problems
+        ]
 
     @cached_property
-    def routes(self) -> Routes | None:
-        """Ways through the recorded states, on the host: small, and found while the device plans."""
-        return None if self.support is None else Routes.through(self.support.to(torch.device("cpu")), self.model.dim)
+    def roadmap(self) -> Roadmap | None:
+        """Ways through the recorded states, on the CPU: small, and found while the device plans."""
+        return None if self.support is None else Roadmap.through(self.support.to(torch.device("cpu")))
 
-    def _ways(self, starts: Array, goals: Array) -> list[Tensor | None]:
-        """The way [n, D] of each problem, where scaffolds are asked for and the data knows one."""
-        if self.scaffold is None or self.routes is None or not len(starts):
+    def _ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
+        """The way [n, P] of each problem, where scaffolds are asked for and the data knows one."""
+        if self.scaffold is None or self.roadmap is None or not len(starts):
             return [None] * len(starts)
-        return self.routes.ways(*(self.normalizer.normalize(torch.from_numpy(ends)) for ends in (starts, goals)))
+        return self.roadmap.ways(starts, goals)
 
-    def _laid(self, way: Tensor, count: int) -> Tensor:
-        """A way [n, D] as K chunks [K, H, D] at an even pace."""
+    def _scaffolds(self, way: Tensor | None, choices: Sequence[int]) -> dict[int, Tensor]:
+        """A way [n, D] at an even pace as K chunks [K, H, D], for each K; nothing where there is no way."""
+        if way is None:
+            return {}
         horizon, overlap = self.model.horizon, self.model.overlap
-        states = paced(way, merged_length(count, horizon, overlap))
-        return split(states, count, horizon, overlap).to(self.device)
-
-    def _chunk_choices(
-        self, starts: Array, goals: Array, ways: list[Tensor | None], n_chunks: Chunks
-    ) -> list[list[int]]:
-        """The K that each problem tries."""
-        lines = np.linalg.norm(self.normalizer.normalize(starts) - self.normalizer.normalize(goals), axis=1)
-        return chunk_choices(n_chunks, lines, ways, self.calibration, self.preset.max_chunks)
+        paths = {k: paced(way, merged_length(k, horizon, overlap)) for k in choices}
+        return {k: split(states, k, horizon, overlap).to(self.device) for k, states in paths.items()}
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
         """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).
 
         If it fails, no search has changed.
         """
-        cells = [Cell(p, search, proposal) for p, search in enumerate(searches) for proposal in search.proposals()]
-        maker = WaveMaker(
-            self.denoise, self.model, self.normalizer, self.calibration, self.support, self.config, self.scaffold
-        )
+        drafts = [Draft(p, search, proposal) for p, search in enumerate(searches) for proposal in search.proposals()]
         made: list[list[Candidate]] = [[] for _ in searches]
-        for batch in maker.batches(cells):
-            for cell, candidate in zip(batch, maker.made(batch, watch), strict=True):
-                made[cell.problem].append(candidate)
-        for search, candidates in zip(searches, made, strict=True):
-            search.add(candidates)
+        for batch in self._maker.batches(drafts):
+            wanted = [draft for draft in batch if not draft.search.settled(made[draft.problem])]
+            candidates = self._maker.made(wanted, watch) if wanted else []
+            for draft, candidate in zip(wanted, candidates, strict=True):
+                made[draft.problem].append(candidate)
+        for search, found in zip(searches, made, strict=True):
+            search.add(sorted(found, key=lambda candidate: candidate.number))
 
     def states(self, candidate: Candidate) -> Array:
         """The merged states [T, D] of a candidate, in the data's units."""
@@ -187,10 +199,12 @@ class Planner:
             candidate=best.number,
             scores=np.array([candidate.score for candidate in candidates]),
             confidence=self.calibration.confidence(best.score, len(best.chunks)),
-            ok=best.certified,
+            verdict=best.verdict,
+            origin=best.origin,
             seconds=seconds,
-            maze=self.preset.maze or None,
-            stride=self.preset.stride,
+            space=self.space,
+            maze=self.preset.maze,
+            stride=self.preset.chunks.stride,
             candidates=np.stack([self.states(candidate) for candidate in same]) if keep_candidates else None,
         )
 
@@ -200,9 +214,12 @@ class Planner:
 
     def with_config(self, **changes: Any) -> Planner:
         """The same planner with other settings: `with_config(scaffold=None, certify=0.99)`."""
+        return self.configured(replace(self.config, **changes))
+
+    def configured(self, config: PlanConfig) -> Planner:
+        """The same planner, set up anew: `configured(PlanConfig.paper("parallel"))`."""
         if self.scaffold is not None:
-            _ = self.routes  # made once, for all copies
-        other = object.__new__(Planner)
-        other.__dict__.update(self.__dict__)
-        other.config = replace(self.config, **changes)
+            _ = self.roadmap  # made once, for all copies
+        other = copy.copy(self)
+        other._set_up(config)
         return other

@@ -1,29 +1,32 @@
 """One problem on its way to a plan: its candidates so far, which of them is best, and what to try next.
 
 Candidates come in waves. After each wave of fresh ones comes one of refined ones: the best so far get a little noise
-again and are denoised once more. Most of a good candidate is right, and what is wrong is local. Fresh candidates begin
-from pure noise or, `TURN` of them in turn, from a scaffold with noise: a way to the goal, if not as data goes.
+again and are denoised once more. Most of a good candidate is right, and what is wrong is local. Where the data knows a
+way to the goal, every other fresh candidate begins from a *scaffold*, that way with noise; the others begin from noise
+alone. Scaffolds are quick and come first: where one of them is certified, the rest of its wave is not made.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from torch import Tensor
 
+from compdiffuser.planning.judge import Verdict
 from compdiffuser.types import Array
 
 PARENTS = 4  # a refined wave has a fourth as many parents as candidates
-TURN = 8  # fresh candidates that begin from a scaffold before as many begin from noise
-Origin = Literal["noise", "scaffold", "refined"]
+Origin = Literal["scaffold", "noise", "refined"]
+"""What a candidate begins from, quickest first: a scaffold needs few denoising steps."""
 
 
 @dataclass(frozen=True)
 class Candidate:
+    """A finished chain, and what the judge thinks of it."""
+
     number: int
     """Counted from 0 within its search."""
     chunks: Tensor
@@ -32,10 +35,7 @@ class Candidate:
     """Reconstruction error of the worst chunk, in units of what is usual."""
     overlap: float
     """Overlap distance."""
-    complete: bool
-    """Whether it leads from the start to the goal without a jump."""
-    excess: float
-    """Its worst chunk against the most that is certified, by what the model says or the data, whichever is worse."""
+    verdict: Verdict
     origin: Origin = "noise"
     """What it began from."""
 
@@ -46,8 +46,27 @@ class Candidate:
 
     @property
     def certified(self) -> bool:
-        """Whether it is complete and every chunk of it could be one of the data's."""
-        return self.complete and self.excess <= 1
+        """Whether every test is passed."""
+        return self.verdict.ok
+
+
+@dataclass(frozen=True)
+class Score:
+    """How candidates are compared."""
+
+    rank: Callable[[Candidate], tuple[float, ...]]
+    """Lower is better."""
+    ends_early: bool
+    """Whether a search may end at its first certified candidate."""
+
+
+SCORES: dict[str, Score] = {
+    # An excess is of the worst chunk, and grows with K, so that shorter plans win where they are as good.
+    "reconstruction": Score(lambda made: (not made.verdict.complete, made.verdict.excess), ends_early=True),
+    # The paper's choice looks at all candidates.
+    "overlap": Score(lambda made: (made.overlap,), ends_early=False),
+}
+"""Ways to choose a plan: complete ones by how like the data they are, or by overlap distance as in the paper."""
 
 
 @dataclass(frozen=True)
@@ -63,25 +82,25 @@ class Proposal:
     """Chunks [K, H, D] that noise is added to: of the scaffold, or of the candidate that it refines."""
 
 
+@dataclass(eq=False)
 class Search:
     """The candidates of one problem. `Planner.advance` makes the next wave of any number of searches in one batch."""
 
-    def __init__(
-        self, start: Array, goal: Array, choices: Sequence[int], most: int, seed: int = 0, wave: int = 64,
-        refine: bool = True, measure: str = "reconstruction", scaffold: Callable[[int], Tensor] | None = None,
-    ) -> None:  # fmt: skip
-        self.start, self.goal = start, goal
-        self.choices = list(choices)
-        """The K that fresh candidates try in turn."""
-        self.most = most
-        """Fresh candidates, at most; refined ones come on top."""
-        self.seed = seed
-        self.wave = wave
-        self.refine = refine
-        self.measure = measure
-        self.scaffold = None if scaffold is None else cache(scaffold)
-        """Gives the scaffold [K, H, D] of K chunks, where there is a way."""
-        self.candidates: list[Candidate] = []
+    start: Array
+    goal: Array
+    choices: list[int]
+    """The K that fresh candidates try in turn."""
+    most: int
+    """Fresh candidates, at most; refined ones come on top."""
+    seed: int = 0
+    wave: int = 64
+    """Candidates at a time."""
+    refine: bool = True
+    score: str = "reconstruction"
+    """A key of `SCORES`."""
+    scaffolds: Mapping[int, Tensor] = field(default_factory=dict)
+    """For each K the scaffold [K, H, D], where the data knows a way."""
+    candidates: list[Candidate] = field(default_factory=list)
 
     @property
     def certified(self) -> bool:
@@ -89,8 +108,8 @@ class Search:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to try. A choice by overlap, the paper's, looks at all candidates."""
-        certified = self.certified and self.measure == "reconstruction"
+        """Whether nothing is left to try."""
+        certified = SCORES[self.score].ends_early and self.certified
         return certified or (self._fresh() >= self.most and not self._refines_next())
 
     @property
@@ -98,17 +117,8 @@ class Search:
         return self.ranked()[0]
 
     def ranked(self) -> list[Candidate]:
-        """All candidates, best first: complete ones, then by excess; or by overlap distance alone.
-
-        An excess is of the worst chunk, and grows with K, so that shorter plans win where they are as good.
-        """
-
-        def rank(candidate: Candidate) -> tuple[bool, float]:
-            if self.measure == "overlap":
-                return False, candidate.overlap
-            return not candidate.complete, candidate.excess
-
-        return sorted(self.candidates, key=rank)
+        """All candidates, best first."""
+        return sorted(self.candidates, key=SCORES[self.score].rank)
 
     def proposals(self) -> list[Proposal]:
         """The next wave; nothing where all is done."""
@@ -124,18 +134,23 @@ class Search:
         count = min(self.wave, self.most - fresh)
         return [self._begun(made + i, fresh + i) for i in range(count)]
 
-    def _begun(self, number: int, fresh: int) -> Proposal:
-        """A fresh candidate, after `fresh` others."""
-        k = self.choices[fresh % len(self.choices)]
-        if self.scaffold is None or fresh // TURN % 2:
-            return Proposal(number, k)
-        return Proposal(number, k, "scaffold", self.scaffold(k))
+    def settled(self, made: Sequence[Candidate]) -> bool:
+        """Whether a wave of which these candidates are made needs no more."""
+        return SCORES[self.score].ends_early and any(candidate.certified for candidate in made)
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         """A wave that has been made. Before the next fresh one, K's that do badly are left behind."""
         self.candidates += candidates
         if not self._refines_next():
             self.choices = self._promising()
+
+    def _begun(self, number: int, fresh: int) -> Proposal:
+        """A fresh candidate, after `fresh` others. Each K begins from a scaffold and from noise in turn."""
+        turn, place = divmod(fresh, len(self.choices))
+        k = self.choices[place]
+        if k not in self.scaffolds or (turn + place) % 2:
+            return Proposal(number, k)
+        return Proposal(number, k, "scaffold", self.scaffolds[k])
 
     def _fresh(self) -> int:
         return sum(not candidate.refined for candidate in self.candidates)
@@ -145,11 +160,11 @@ class Search:
 
     def _promising(self) -> list[int]:
         """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""
-        best = dict.fromkeys(self.choices, (True, math.inf))
+        best: dict[int, tuple[bool, float]] = dict.fromkeys(self.choices, (True, math.inf))
         for candidate in self.candidates:
             k = len(candidate.chunks)
             if k in best:
-                best[k] = min(best[k], (not candidate.complete, candidate.excess))
+                best[k] = min(best[k], (not candidate.verdict.complete, candidate.verdict.excess))
         if len(self.choices) < 4 or any(math.isinf(excess) for _, excess in best.values()):
             return self.choices
         return sorted(sorted(self.choices, key=lambda k: best[k])[: (len(self.choices) + 1) // 2])

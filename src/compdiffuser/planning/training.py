@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import copy
-import os
-import platform
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-import compdiffuser
 from compdiffuser.data.normalizer import Normalizer
-from compdiffuser.data.storage import MINARI
 from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.objective import ObjectiveConfig
@@ -24,12 +20,12 @@ from compdiffuser.models.runner import Runner
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.support import measure_support
-from compdiffuser.presets import PRESETS, Preset
-from compdiffuser.presets import preset as preset_named
+from compdiffuser.presets import Preset
+from compdiffuser.runs import rank
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
-from compdiffuser.training.loop import fit
-from compdiffuser.types import Episodes, UserError
+from compdiffuser.training.run import run_training
+from compdiffuser.types import Episodes
 
 
 def train_planner(
@@ -53,80 +49,71 @@ def train_planner(
     """
     device = torch.device(device)
     config = config or TrainConfig()
-    model = replace(
-        model or DenoiserConfig(), horizon=preset.horizon, overlap=preset.overlap, dim=len(preset.plan_dims)
-    )
-    width, dims = episodes.observations.shape[1], preset.plan_dims
-    if len(set(dims)) < len(dims) or not all(0 <= dim < width for dim in dims):
-        raise UserError(f"planned dimensions are different ones of 0 to {width - 1}, not {list(dims)}")
-    episodes = standing(episodes) if preset.expert else episodes
-    objective = objective_for(preset)
-    states = episodes.observations[:, list(preset.plan_dims)]
-    normalizer = Normalizer.from_data(states)
-    windows = Windows.from_episodes(
-        episodes, preset.plan_dims, normalizer, preset.horizon, preset.front_padding, preset.back_padding, device,
-        preset.stride,
-    )  # fmt: skip
+    chunks, dims = preset.chunks, preset.space.dims
+    model = replace(model or DenoiserConfig(), horizon=chunks.horizon, overlap=chunks.overlap, dim=len(dims))
+    episodes = standing(episodes, preset.domain.body)
+    normalizer = Normalizer.from_data(preset.space.planned(episodes.observations))
+    windows = windows_of(episodes, preset, normalizer, device)
     torch.manual_seed(config.seed)
     denoiser = Denoiser(model).to(device)
     if compiled if compiled is not None else device.type == "cuda":
         denoiser.compile_network()
-    learner = ChunkLearner(denoiser, windows, objective, config.batch)
-    due = sorted(snapshots, reverse=True)
-    kept: list[tuple[float, list[Tensor]]] = []
-
-    def watch(seconds: float, average: list[Tensor]) -> None:
-        if due and seconds >= due[-1]:
-            kept.append((due.pop(), [weight.clone() for weight in average]))
-
+    objective = objective_for(preset)
+    younger = Snapshots(snapshots)
     about = {
-        "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(preset.plan_dims),
-        "stride": preset.stride, "padding": [preset.front_padding, preset.back_padding], **model.to_dict(),
+        "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(dims),
+        "stride": chunks.stride, "padding": [chunks.front_padding, chunks.back_padding], **model.to_dict(),
     }  # fmt: skip
-    outcome = fit(learner, config, device, out, progress=progress, watch=watch, about=about)
-    record = {
-        "method": method,
-        "training": config.to_dict(),
-        "objective": asdict(objective),
-        "outcome": asdict(outcome),
-        "parameters": sum(p.numel() for p in denoiser.parameters()),
-        "processes": int(os.environ.get("WORLD_SIZE", "1")),
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or "cpu",
-        "versions": {"compdiffuser": compdiffuser.__version__, "torch": torch.__version__},
-        "data": manifest or {},
-    }
-
+    record = run_training(
+        ChunkLearner(denoiser, windows, objective, config.batch), config, device, out, about=about,
+        own={"method": method, "objective": asdict(objective)}, manifest=manifest, progress=progress, watch=younger.see,
+    )  # fmt: skip
     support = measure_support(windows)
 
     def planner(trained: Denoiser) -> Checkpoint:
-        calibration = calibrate(Runner(trained, device), windows, preset.overlap)
+        calibration = calibrate(Runner(trained, device), windows, chunks.overlap)
         return Checkpoint(trained, normalizer, calibration, preset, record, support)
 
     checkpoint = planner(denoiser)
-    if int(os.environ.get("RANK", "0")) == 0:
+    if rank() == 0:
         checkpoint.save(out)
-        for seconds, weights in kept:
-            younger = copy.deepcopy(denoiser)
-            with torch.no_grad():
-                for parameter, weight in zip(younger.parameters(), weights, strict=True):
-                    parameter.copy_(weight)
-            planner(younger).save(out / f"after-{seconds:g}")
+        for seconds, weights in younger.kept:
+            planner(with_weights(denoiser, weights)).save(out / f"after-{seconds:g}")
     return checkpoint
+
+
+def windows_of(episodes: Episodes, preset: Preset, normalizer: Normalizer, device: torch.device) -> Windows:
+    """The training windows of a dataset."""
+    chunks = preset.chunks
+    return Windows.from_episodes(
+        episodes, preset.space, normalizer, chunks.horizon, chunks.front_padding, chunks.back_padding, device,
+        chunks.stride,
+    )  # fmt: skip
+
+
+@dataclass
+class Snapshots:
+    """Averaged weights as they were after so many seconds of training."""
+
+    due: Sequence[float]
+    kept: list[tuple[float, list[Tensor]]] = field(default_factory=list)
+
+    def see(self, seconds: float, average: list[Tensor]) -> None:
+        left = sorted(set(self.due) - {after for after, _ in self.kept})
+        if left and seconds >= left[0]:
+            self.kept.append((left[0], [weight.clone() for weight in average]))
+
+
+def with_weights(denoiser: Denoiser, weights: list[Tensor]) -> Denoiser:
+    """A copy of a denoiser with other weights."""
+    other = copy.deepcopy(denoiser)
+    with torch.no_grad():
+        for parameter, weight in zip(other.parameters(), weights, strict=True):
+            parameter.copy_(weight)
+    return other
 
 
 def objective_for(preset: Preset) -> ObjectiveConfig:
     """What a planner is trained on; where plans are single chunks, start and goal are told more often."""
-    alone = preset.max_chunks == 1
-    return ObjectiveConfig(overlap=preset.overlap, state=0.85) if alone else ObjectiveConfig(overlap=preset.overlap)
-
-
-def preset_for(name_or_path: str) -> Preset:
-    """The preset of a known dataset; for data of one's own, chunks of 64 states of its first two dimensions."""
-    path, minari = Path(name_or_path), name_or_path.startswith(MINARI)
-    if name_or_path in PRESETS or not (path.suffix or minari):
-        return preset_named(name_or_path)
-    name = name_or_path.removeprefix(MINARI).replace("/", "-") if minari else path.stem
-    return Preset(
-        name=name, environment="", maze="", recipe="", episodes=0, episode_steps=0,
-        horizon=64, overlap=24, max_chunks=16, front_padding=32, back_padding=32,
-    )  # fmt: skip
+    overlap = preset.chunks.overlap
+    return ObjectiveConfig(overlap=overlap, state=0.85) if preset.chunks.most == 1 else ObjectiveConfig(overlap=overlap)

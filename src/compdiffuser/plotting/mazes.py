@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
-from compdiffuser.data.mazes import Maze
+from compdiffuser.domains.mazes import Maze
 
 WALL = "#c9ccd1"
 EDGE = "#b4b8be"

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.objective import ObjectiveConfig, draw, loss
 from compdiffuser.models.denoiser import Denoiser
+from compdiffuser.training.updater import Learner
 
 
 @dataclass(frozen=True)
-class ChunkLearner:
+class ChunkLearner(Learner):
     """Trains a denoiser on windows of normalized states that lie on its device."""
 
     module: Denoiser

@@ -1,4 +1,4 @@
-"""How long, how fast and with what care a network is trained."""
+"""Settings of a training run: how long, how fast, and how a network is averaged and kept."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from compdiffuser.diffusion.checks import whole
 from compdiffuser.types import UserError
 
 Schedule = Literal["cosine", "constant"]
+Precision = Literal["bf16", "tf32", "float32"]
+
+LIMITS = (("weight_decay", 0, math.inf), ("beta2", 0, 1), ("ema", 0, 1))
+"""Settings, and the range that each lies in."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class TrainConfig:
     """Largest norm of a gradient; None leaves gradients as they are."""
     ema: float | None = 0.999
     """Decay of the averaged weights, which are the ones kept; None keeps the weights themselves."""
-    precision: Literal["bf16", "tf32", "float32"] = "bf16"
+    precision: Precision = "bf16"
     """On a GPU: autocast to bfloat16 (TF32 where a layer asks to be left out), TF32 matrix products, or plain float32.
 
     A CPU always uses float32."""
@@ -49,11 +54,21 @@ class TrainConfig:
     """The batches of a replay depend on the seed, the process and the replay's first update alone."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "checkpoint_every", "log_every", "updates_per_replay"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        whole(self, "steps", "batch", "checkpoint_every", "log_every", "updates_per_replay")
+        whole(self, "warmup", least=0)
+        # Written so that NaN, which compares with nothing, is refused.
+        for name, low, high in LIMITS:
+            value = getattr(self, name)
+            if value is not None and not low <= value < high:
+                raise UserError(f"{name} must be at least {low:g} and less than {high:g}, not {value}")
+        if not 0 < self.learning_rate < math.inf:
+            raise UserError(f"learning_rate must be positive and finite, not {self.learning_rate}")
+        if self.clip is not None and not self.clip > 0:
+            raise UserError(f"clip must be positive, not {self.clip}")
         check_schedule(self.schedule)
-        if self.time_limit is not None and self.time_limit <= 0:
+        if self.precision not in get_args(Precision):
+            raise UserError(f"unknown precision '{self.precision}'; choose {', '.join(get_args(Precision))}")
+        if self.time_limit is not None and not self.time_limit > 0:
             raise UserError(f"the time limit must be positive, not {self.time_limit}")
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,6 +90,6 @@ class TrainConfig:
 
 
 def check_schedule(name: str) -> None:
-    """A sentence for a schedule that there is not."""
+    """Raises UserError for an unknown schedule."""
     if name not in get_args(Schedule):
         raise UserError(f"unknown schedule '{name}'; choose {' or '.join(get_args(Schedule))}")

@@ -1,20 +1,17 @@
-"""What a run tells while it trains: a progress bar, a CSV file, and TensorBoard where it is installed."""
+"""The log of a training run: a progress bar, a CSV file, and TensorBoard where it is installed."""
 
 from __future__ import annotations
 
 import csv
 import importlib.util
 import io
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from compdiffuser.files import replacing
+from compdiffuser.progress import progress_bar
 from compdiffuser.training.config import TrainConfig
 
 COLUMNS = ("step", "loss", "learning_rate", "seconds")
@@ -39,12 +36,8 @@ class TrainLog:
                 from torch.utils.tensorboard import SummaryWriter
 
                 self.board = SummaryWriter(str(out / "tensorboard"), purge_step=step)
-        self.bar = Progress(
-            TextColumn("[bold]training"), BarColumn(), TextColumn("{task.percentage:3.0f}%"),
-            TextColumn("{task.fields[note]}"), TimeElapsedColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), disable=not show, transient=not sys.stderr.isatty(),
-        )  # fmt: skip
-        self.task = self.bar.add_task("training", total=1.0, note="")
+        self.bar = progress_bar("{task.percentage:3.0f}%", "{task.fields[note]}", shown=show)
+        self.task = self.bar.add_task("[bold]training", total=1.0, note="")
 
     def _keep_until(self, step: int) -> None:
         assert self.path is not None

@@ -29,7 +29,7 @@ def _fixed(config: TrainConfig) -> dict[str, Any]:
 def save_resume(
     out: Path, learner: Resumable, config: TrainConfig, step: int, seconds: float, about: Mapping[str, Any]
 ) -> None:
-    """`about` tells what the run is of, in plain values: nothing else continues it."""
+    """Save the state of a run; `about` describes it in plain values, and no other run may continue it."""
     progress = {"step": step, "seconds": seconds, "config": _fixed(config), "about": dict(about)}
     # Through Python's own file, a full disk is an OSError with its reason.
     with replacing(out / NAME) as temporary, open(temporary, "wb") as file:
@@ -37,7 +37,10 @@ def save_resume(
 
 
 def load_resume(out: Path, learner: Resumable, config: TrainConfig, about: Mapping[str, Any]) -> tuple[int, float]:
-    """Restore what `out` holds; the step and the seconds of training to continue from, (0, 0.0) for a new run."""
+    """Restore what `out` holds; returns the step and seconds of training to continue from, (0, 0.0) for a new run.
+
+    Raises UserError where the file is damaged, or the run in it is another one or longer than asked for.
+    """
     path = out / NAME
     if not path.exists():
         return 0, 0.0

@@ -14,12 +14,14 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response, Streami
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
+from compdiffuser.compose import BLENDINGS, ORDERS, STEPS
+from compdiffuser.planning.search import SCORES
 from compdiffuser.types import UserError
 from compdiffuser.web.assets import asset_routes
+from compdiffuser.web.drive_route import add_drive
 from compdiffuser.web.guard import Guard
 from compdiffuser.web.library import Library, Unknown
 from compdiffuser.web.messages import Health, ModelsReply, PlanQuery, PlanReply, PlanRequest, Problem
-from compdiffuser.web.roads import add_drive
 from compdiffuser.web.scheduler import Closed, Full, Job, default_wave, most_rows
 from compdiffuser.web.service import Service, sentence
 from compdiffuser.web.settings import Settings
@@ -101,8 +103,9 @@ def create_app(settings: Settings, library: Library) -> FastAPI:
         limits = {name: getattr(settings.limits, name) for name in ("chunks", "candidates", "steps", "repeats")}
         device = library.get(library.default).device.type
         return ModelsReply(
-            default=library.default, wave=default_wave(device), rows=most_rows(device), limits=limits, models=described
-        )
+            default=library.default, wave=default_wave(device), rows=most_rows(device), limits=limits,
+            orders=list(ORDERS), rules=list(STEPS), scores=list(SCORES), blendings=list(BLENDINGS), models=described,
+        )  # fmt: skip
 
     @app.get("/healthz", response_model=Health)
     async def healthz() -> Health:

@@ -1,20 +1,20 @@
-"""Driving along a plan: the real environment, from any start to any goal, one episode at a time.
+"""Driving along a plan: the real world, from any start to any goal, one episode at a time.
 
-`evaluation.evaluate` runs it, so that the page's verdict is the benchmark's. The agent's way goes out as it is made.
+`evaluation.evaluate` runs it, so that the page's verdict is the benchmark's. The agent's path goes out as it is made.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from compdiffuser.evaluation.environments import EnvironmentPool, Step
+from compdiffuser.domains import Domain, Space
+from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
-from compdiffuser.evaluation.tasks import make_environment
-from compdiffuser.planning.follower import Following, PlanFollower
+from compdiffuser.following.follower import Following, PlanFollower
 from compdiffuser.planning.plan import Plan
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
@@ -34,69 +34,72 @@ class Stopped(Exception):
     """Nobody watches this drive any more."""
 
 
-class Stage(EnvironmentPool):
-    """One environment in this process whose agent and goal are put where a request wants them."""
-
-    def __init__(self, preset: Preset) -> None:
-        self.preset = preset
-        self.n_tasks = 1
-        self.environment: Any = make_environment(preset)
-        self.place: tuple[Array, Array] = (np.zeros(2), np.zeros(2))
-        self.moved: Callable[[Array], None] = lambda xy: None
-
-    def reset(self, tasks: Sequence[int], seeds: Sequence[int]) -> tuple[Array, Array]:
-        observation, goal = self.environment.reset(1, seeds[0])
-        start, end = self.place
-        simulator = self.environment.env
-        if hasattr(simulator, "set_xy"):  # OGBench
-            simulator.set_goal(goal_xy=end)
-            simulator.set_xy(start)
-            observation = simulator.get_ob()
-        else:  # gymnasium-robotics
-            body = simulator.point_env
-            simulator.goal = end.copy()
-            simulator.update_target_site_pos()
-            body.set_state(start, np.zeros_like(body.data.qvel))
-            observation = np.concatenate([start, np.zeros(len(observation) - 2)])
-        goal = np.concatenate([end, goal[2:]])
-        self._observations = np.asarray(observation)[None]
-        return self._observations.copy(), goal[None]
-
-    def step(self, actions: Array, active: Array) -> Step:
-        observation, success, unstable = self.environment.step(actions[0])
-        self._observations = np.asarray(observation)[None]
-        self.moved(self._observations[0, :2])
-        return Step(self._observations.copy(), np.array([success]), np.array([unstable]))
-
-    def close(self) -> None:
-        self.environment.env.close()
-
-
 class Stages:
-    """Environments that wait for their next drive; making one takes longer than most drives."""
+    """Worlds that wait for their next drive; opening one takes longer than most drives."""
 
     def __init__(self) -> None:
-        self._idle: dict[str, list[Stage]] = {}
+        self._idle: dict[Any, list[EnvironmentPool]] = {}
         self._lock = threading.Lock()
 
-    def take(self, preset: Preset) -> Stage:
+    def take(self, domain: Domain) -> EnvironmentPool:
+        """A pool in this process, whose drive is one episode."""
         with self._lock:
-            waiting = self._idle.setdefault(preset.name, [])
+            waiting = self._idle.setdefault(_key(domain), [])
             if waiting:
                 return waiting.pop()
-        return Stage(preset)
+        return EnvironmentPool(domain, workers=0)
 
-    def give_back(self, stage: Stage) -> None:
+    def give_back(self, pool: EnvironmentPool) -> None:
         with self._lock:
-            self._idle.setdefault(stage.preset.name, []).append(stage)
+            self._idle.setdefault(_key(pool.domain), []).append(pool)
 
     def close(self) -> None:
         """Close those that are idle."""
         with self._lock:
             idle, self._idle = self._idle, {}
-        for stages in idle.values():
-            for stage in stages:
-                stage.close()
+        for pools in idle.values():
+            for pool in pools:
+                pool.close()
+
+
+def _key(domain: Domain) -> tuple[str, Space]:
+    return domain.name, domain.space
+
+
+class Narrator:
+    """A policy that does what another one does and tells where its agent goes, a few steps at a time."""
+
+    def __init__(self, policy: PlanFollower, space: Space, tell: Callable[[str, Any], None]) -> None:
+        self.policy, self.space, self.tell = policy, space, tell
+        self._path: list[list[float]] = []
+        self._started = False
+
+    def reset(self, observations: Array, goals: Array) -> None:
+        self.policy.reset(observations, goals)
+        self._started = False
+
+    def act(self, observations: Array, active: Array) -> Array:
+        if self._started:  # the first is where it starts
+            self.moved(observations)
+        self._started = True
+        return self.policy.act(observations, active)
+
+    @property
+    def decisions(self) -> Any:
+        return self.policy.decisions
+
+    def moved(self, observations: Array) -> None:
+        """Note where the agent is: observations [1, obs]."""
+        (place,) = self.space.agent(self.space.planned(observations))
+        self._path.append([round(float(value), 3) for value in place])
+        if len(self._path) == STEPS_PER_EVENT:
+            self.flush()
+
+    def flush(self) -> None:
+        """Tell what was not told yet."""
+        if self._path:
+            path, self._path = self._path, []
+            self.tell("moved", {"path": path})
 
 
 class Driver:
@@ -106,10 +109,11 @@ class Driver:
         self, request: DriveRequest, preset: Preset, again: Callable[[PlanRequest], Plan], tell: Callable[..., None]
     ) -> None:
         states = np.asarray(request.states, float)
-        ends = (np.asarray(request.start, float), np.asarray(request.goal, float))
+        start, goal = np.asarray(request.start, float), np.asarray(request.goal, float)
         self.given: Plan | None = Plan(
-            states, states[None], *ends, overlap=0, ok=True, maze=preset.maze or None, stride=preset.stride
+            states, states[None], start, goal, 0, space=preset.space, maze=preset.maze, stride=preset.chunks.stride
         )
+        self.space = preset.space
         self.request = request
         self.again = again
         self.tell = tell
@@ -118,9 +122,10 @@ class Driver:
         if self.given is not None:
             plan, self.given = self.given, None
             return [plan]
-        start, goal = (np.asarray(states, float)[0].round(4).tolist() for states in (starts, goals))
-        self.tell("replanning", {"at": start[:2]})
-        plan = self.again(PlanRequest(model=self.request.model, start=start, goal=goal, seed=seed[0]))
+        start, goal = (np.asarray(states, float)[0].round(4) for states in (starts, goals))
+        self.tell("replanning", {"at": self.space.agent(start).tolist()})
+        model = self.request.model
+        plan = self.again(PlanRequest(model=model, start=start.tolist(), goal=goal.tolist(), seed=seed[0]))
         self.tell("replanned", {"states": np.asarray(plan.states, float).round(3).tolist(), "ok": plan.ok})
         return [plan]
 
@@ -132,29 +137,22 @@ def drive(
     again: Callable[[PlanRequest], Plan],
     tell: Callable[[str, Any], None],
 ) -> EpisodeResult:
-    """Follow the plan; `tell` gets the agent's way a few steps at a time, and may raise `Stopped`."""
-    way: list[list[float]] = []
-
-    def moved(xy: Array) -> None:
-        way.append([round(float(value), 3) for value in xy])
-        if len(way) == STEPS_PER_EVENT:
-            tell("moved", {"path": way.copy()})
-            way.clear()
-
-    stage = stages.take(preset)
+    """Follow the plan; `tell` gets the agent's path a few steps at a time, and may raise `Stopped`."""
+    driver = Driver(request, preset, again, tell)
+    follower = PlanFollower(driver, preset, Following(replan=request.replan, seed=request.seed))
+    narrator = Narrator(follower, preset.space, tell)
+    start, goal = (preset.space.places(np.asarray(state, float)) for state in (request.start, request.goal))
+    pool = stages.take(preset.domain)
     try:
-        stage.place = (np.asarray(request.start[:2], float), np.asarray(request.goal[:2], float))
-        stage.moved = moved
-        follower = PlanFollower(
-            Driver(request, preset, again, tell), preset, Following(replan=request.replan, seed=request.seed)
-        )
-        result = evaluate(follower, preset, tasks=[1], episodes=1, seed=request.seed, pool=stage)[0]
+        (result,) = evaluate(
+            narrator, preset, episodes=1, seed=request.seed, pool=pool, placements=[(start, goal)]
+        )  # fmt: skip
+        narrator.moved(pool.observations)
     except BaseException:
-        stage.close()  # nobody knows what state it is in
+        pool.close()  # nobody knows what state it is in
         raise
-    stages.give_back(stage)
-    if way:
-        tell("moved", {"path": way})
+    stages.give_back(pool)
+    narrator.flush()
     return result
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from compdiffuser.data.mazes import Maze
-from compdiffuser.data.mazes import maze as maze_named
-from compdiffuser.planning.checkpoint import CONFIG, locate, pretrained_folder
-from compdiffuser.planning.controllers import CONTROLLERS
+from compdiffuser.artifact import CONFIG
+from compdiffuser.domains.mazes import Maze
+from compdiffuser.domains.space import Space
+from compdiffuser.files import pretrained_folder
+from compdiffuser.planning.checkpoint import locate
 from compdiffuser.planning.planner import Planner
 from compdiffuser.types import Array, UserError
 from compdiffuser.web.messages import MazeReply, ModelReply
@@ -74,30 +75,26 @@ class Library:
 
     def check(self, name: str, states: dict[str, Sequence[float]]) -> None:
         """Refuse states without room for an agent, where the maze is known."""
-        layout = layout_of(self.get(name))
-        if layout is not None:
-            layout.check_room(states, CLEARANCE * layout.unit)
+        world = self.get(name).preset.domain
+        if world.maze is not None:
+            world.check_room(states, CLEARANCE * world.maze.unit)
 
     def describe(self, name: str) -> ModelReply:
         planner = self.get(name)
-        layout = layout_of(planner)
+        preset = planner.preset
+        layout = preset.maze
         return ModelReply(
             name=name,
             dim=planner.model.dim,
             horizon=planner.model.horizon,
             overlap=planner.model.overlap,
-            max_chunks=planner.preset.max_chunks,
+            max_chunks=preset.chunks.most,
             low=_plain(planner.normalizer.low),
             high=_plain(planner.normalizer.high),
             maze=None if layout is None else _maze(layout),
-            example=None if layout is None else _example(layout),
-            drivable=layout is not None and planner.model.dim == 2 and planner.preset.controller in CONTROLLERS,
+            example=None if layout is None else _example(layout, preset.space),
+            drivable=preset.domain.make is not None and layout is not None and preset.space.only_positions,
         )
-
-
-def layout_of(planner: Planner) -> Maze | None:
-    """The maze that a planner was trained in, where it is one we know."""
-    return maze_named(planner.preset.maze) if planner.preset.maze else None
 
 
 def _shipped() -> dict[str, Path]:
@@ -109,18 +106,17 @@ def _plain(numbers: object) -> list[float]:
 
 
 def _maze(layout: Maze) -> MazeReply:
-    return MazeReply(
-        rows=["".join("#" if wall else "." for wall in row) for row in layout.walls],
-        unit=layout.unit,
-        origin=list(layout.origin),
-        row_sign=layout.row_sign,
-        clearance=CLEARANCE * layout.unit,
-    )
+    plain = layout.to_dict()
+    del plain["name"]
+    return MazeReply(**plain, clearance=CLEARANCE * layout.unit)
 
 
-def _example(layout: Maze) -> dict[str, list[float]]:
-    """From the first free cell to the one that lies about `EXAMPLE_STEPS` steps away."""
+def _example(layout: Maze, space: Space) -> dict[str, list[float]] | None:
+    """From the first free cell to one about `EXAMPLE_STEPS` steps away; None where postures are planned."""
+    if not space.only_positions:
+        return None
     start = layout.free_cells[0]
     steps: Array = layout.distances(start)
     goal = min(layout.free_cells, key=lambda cell: (abs(int(steps[cell]) - EXAMPLE_STEPS), cell))
-    return {"start": layout.center(start).tolist(), "goal": layout.center(goal).tolist()}
+    ends = {"start": layout.center(start).tolist(), "goal": layout.center(goal).tolist()}
+    return {what: place * len(space.positions) for what, place in ends.items()}

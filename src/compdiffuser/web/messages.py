@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from compdiffuser.planning.search import Origin
 from compdiffuser.types import UserError
 
-Order = Literal["autoregressive", "autoregressive-backward", "parallel", "gsc"]
 State = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1, max_length=64)]
 NUMBER = r"-?[0-9]{1,9}(\.[0-9]{0,20})?([eE][-+]?[0-9]{1,3})?"
 NUMBERS = rf"^\s*{NUMBER}(\s*,\s*{NUMBER}){{0,63}}\s*$"
@@ -28,7 +27,8 @@ class Options(Message):
     """K, the number of chunks; `auto` tries several."""
     candidates: int = Field(default=64, ge=1)
     """Most fresh candidates to make; about as many refined ones may come on top."""
-    order: Order = "autoregressive"
+    order: str = Field(default="autoregressive", max_length=64)
+    """In which order chunks are denoised; one that `/v1/models` lists."""
     steps: int = Field(default=10, ge=1)
     """N, noise levels walked down."""
     repeats: int = Field(default=8, ge=1)
@@ -80,11 +80,22 @@ class CandidateReply(Message):
     """Reconstruction error of the worst chunk; lower is better."""
     certified: bool
     origin: Origin
-    """What it began from: noise, a way through the recorded states with noise, or another candidate with noise."""
+    """What it began from: noise, a scaffold (a way through the recorded states) or another candidate with noise."""
     refined: bool
     """Whether that was another candidate."""
     path: list[list[float]]
     """The merged states, thinned."""
+
+
+class Verdict(Message):
+    """The judge's tests."""
+
+    failed: list[str]
+    """Names of those that the plan did not pass."""
+    measures: dict[str, float | None]
+    """What each measured, as a share of the most that passes."""
+    told: str
+    """In words."""
 
 
 class PlanReply(Message):
@@ -93,6 +104,9 @@ class PlanReply(Message):
     goal: list[float]
     ok: bool
     """Whether the plan is certified."""
+    verdict: Verdict
+    origin: Origin
+    """What it began from."""
     complete: bool
     """False where time ran out before all candidates were made and none was certified by then."""
     states: list[list[float]]
@@ -176,6 +190,14 @@ class ModelsReply(Message):
     rows: int
     """Chunks that a request may have made at a time: its `wave` may be this over K, and always the one above."""
     limits: dict[str, int]
+    orders: list[str]
+    """In which chunks can be denoised."""
+    rules: list[str]
+    """Step rules of the sampler."""
+    scores: list[str]
+    """By which plans can be chosen."""
+    blendings: list[str]
+    """By which chunks can be merged."""
     models: list[ModelReply]
 
 

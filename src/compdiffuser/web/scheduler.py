@@ -16,9 +16,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.planner import WAVE, Planner
+from compdiffuser.planning.progress import Round
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.watching import Round
 from compdiffuser.web.metrics import Metrics
 
 GATHER = 0.01  # seconds in which requests that arrive together find each other
@@ -251,7 +251,7 @@ class Scheduler:
 
 def default_wave(device: str) -> int:
     """Candidates at a time where nobody else waits: what the planner makes by itself."""
-    return 64 if device == "cuda" else 8
+    return WAVE.get(device, WAVE["cpu"])
 
 
 def most_rows(device: str) -> int:

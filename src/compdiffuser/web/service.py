@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
+from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stages
 from compdiffuser.web.library import Library, Unknown
-from compdiffuser.web.messages import CandidateReply, Options, PlanReply, PlanRequest
+from compdiffuser.web.messages import CandidateReply, Options, PlanReply, PlanRequest, Verdict
 from compdiffuser.web.metrics import Metrics
 from compdiffuser.web.scheduler import EVALUATIONS, Closed, Full, Job, Scheduler, most_wave
 from compdiffuser.web.settings import Limits, Settings
@@ -83,6 +84,8 @@ class Service:
             start=request.start,
             goal=request.goal,
             ok=plan.ok,
+            verdict=verdict(plan),
+            origin=search.best.origin,
             complete=complete,
             states=np.asarray(plan.states, float).round(4).tolist(),
             n_chunks=plan.n_chunks,
@@ -112,7 +115,7 @@ def sentence(error: BaseException, what: str = "planning") -> str:
 
 def check(request: PlanRequest, planner: Planner, limits: Limits) -> int:
     """Refuse what would keep others waiting for too long; the network evaluations that a candidate may take."""
-    most = request.chunks if isinstance(request.chunks, int) else planner.preset.max_chunks
+    most = request.chunks if isinstance(request.chunks, int) else planner.preset.chunks.most
     asked = {"chunks": most, "candidates": request.candidates, "steps": request.steps, "repeats": request.repeats}
     for name, value in asked.items():
         if value > getattr(limits, name):
@@ -132,6 +135,12 @@ def check(request: PlanRequest, planner: Planner, limits: Limits) -> int:
 
 def _sampler(request: PlanRequest, planner: Planner) -> dict[str, Any]:
     return {"order": request.order, "steps": request.steps, "repeats": request.repeats}
+
+
+def verdict(plan: Plan) -> Verdict:
+    """What the judge found, as JSON has it."""
+    measures = {name: _finite(share) for name, share in plan.verdict.measures.items()}
+    return Verdict(failed=list(plan.verdict.failed), measures=measures, told=str(plan.verdict))
 
 
 def _finite(number: float) -> float | None:

@@ -19,8 +19,8 @@ import torch
 from compdiffuser.compose.noise import gaussian
 from compdiffuser.compose.sample import INITIAL
 from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.progress import Round
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.watching import Round
 from compdiffuser.types import Array
 
 BETWEEN_FRAMES = 0.06  # seconds
@@ -134,7 +134,7 @@ class Film:
         return {"rows": np.flatnonzero(moved).tolist(), "points": self._points(estimates[moved])}
 
     def _points(self, chunks: Array) -> list[int]:
-        states = self.planner.normalizer.denormalize(chunks)[..., :2]
+        states = self.planner.space.agent(self.planner.normalizer.denormalize(chunks))
         points: list[int] = np.rint(np.nan_to_num(states) * SCALE).astype(int).ravel().tolist()
         return points
 
@@ -164,13 +164,14 @@ def summary(planner: Planner, search: Search) -> list[dict[str, Any]]:
             "certified": candidate.certified,
             "origin": candidate.origin,
             "refined": candidate.refined,
-            "path": _path(planner.states(candidate)),
+            "path": _path(planner.space.agent(planner.states(candidate))),
         }
         for candidate in search.ranked()
     ]
 
 
 def _path(states: Array) -> list[list[float]]:
+    """Places [T, 2], thinned."""
     index = np.linspace(0, len(states) - 1, min(len(states), SHOWN_STATES)).astype(int)
-    path: list[list[float]] = np.nan_to_num(states[index, :2].astype(float)).round(3).tolist()
+    path: list[list[float]] = np.nan_to_num(states[index].astype(float)).round(3).tolist()
     return path

@@ -1,0 +1,202 @@
+"""Who is evaluated: a planner with its controller, or a baseline, as `compdiffuser eval` was asked for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from compdiffuser.cli.train import PLANNERS
+from compdiffuser.presets import PRESETS, Preset
+from compdiffuser.types import Policy, UserError
+
+if TYPE_CHECKING:
+    from compdiffuser.baselines.checkpoint import BaselineCheckpoint
+    from compdiffuser.cli.evaluate import Eval
+    from compdiffuser.domains import Controller
+    from compdiffuser.evaluation.rollout import EpisodeResult
+    from compdiffuser.following.follower import PlanFollower
+    from compdiffuser.planning.planner import Planner
+
+PLANNER_OPTIONS = (
+    "replan", "follow", "look_ahead", "controller", "chunks", "candidates", "sampler", "steps", "eta", "repeats",
+    "guidance", "scaffold", "plots", "plans",
+)  # fmt: skip
+CANDIDATES = {"default": 256, "paper": 40}
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """What acts in an evaluation, and what its result says of it."""
+
+    preset: Preset
+    policy: Callable[[int], Policy]
+    """The policy of an evaluation seed."""
+    seeds: int
+    limit: int
+    """Environment steps per episode."""
+    identity: Callable[[], dict[str, Any]]
+    """What a result says of it besides its episodes."""
+
+    def summary(self, runs: Sequence[Sequence[EpisodeResult]]) -> dict[str, Any]:
+        """The result of the seeds so far, also within the benchmark's own step limit where that ends earlier."""
+        from compdiffuser.evaluation.results import provenance, summarize
+
+        benchmark = self.preset.evaluation.benchmark_step_limit
+        shorter = benchmark if benchmark < self.limit else None
+        return summarize(runs, self.limit, shorter, **self.identity(), **provenance())
+
+
+def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
+    """A planner and the controller that follows its plans. Raises UserError where they cannot be had."""
+    from compdiffuser.baselines import decision_diffuser
+    from compdiffuser.baselines.checkpoint import method_in
+    from compdiffuser.planning.plan_cache import PlanCache
+    from compdiffuser.planning.planner import Planner
+    from compdiffuser.runs import choose_device
+
+    if (found := method_in(options.name)) is not None:
+        raise UserError(f"'{options.name}' holds a checkpoint of {found}; evaluate it with --method {found}")
+    device, monolithic = choose_device(options.device), options.method == "dd"
+    name = decision_diffuser.trained(options.name) if monolithic else options.name
+    compiled = options.compile and device.type == "cuda"
+    made = sampling(options, Planner.from_pretrained(name, device=str(device), compiled=compiled))
+    preset = made.preset
+    if monolithic:
+        if options.scaffold != "auto":
+            raise UserError("--scaffold belongs to composed plans, not to dd")
+        decision_diffuser.check(options.name, preset, made.record)
+    if chunks == "auto" and options.sampler != "default":
+        chunks = preset.chunks.count
+    chunks = 1 if monolithic else chunks
+    candidates = options.candidates or CANDIDATES["default" if options.sampler == "default" else "paper"]
+    controller = chosen_controller(options, preset)
+    source = made if options.plans is None else PlanCache(made, options.plans)
+    followers: list[PlanFollower] = []
+
+    def policy(seed: int) -> Policy:
+        from compdiffuser.following.follower import Following, PlanFollower
+
+        asked = {"n_candidates": candidates}
+        following = Following(
+            options.follow, options.replan, chunks, options.look_ahead, seed=1000 * seed, options=asked
+        )  # fmt: skip
+        followers.append(PlanFollower(source, preset, following, controller))
+        return followers[-1]
+
+    def identity() -> dict[str, Any]:
+        return {
+            "dataset": preset.name,
+            "method": options.method,
+            "sampler": "dd" if monolithic else sampler_name(options, made),
+            "replan": options.replan,
+            "controller": controller.source,
+            "controller_horizon": getattr(controller, "horizon", None),
+            "data": origin_of_data(made.record),
+            "settings": {
+                "follow": options.follow,
+                "look_ahead": options.look_ahead or controller.look_ahead,
+                "chunks": chunks,
+                "candidates": candidates,
+                "step_limit": options.step_limit,
+                "score": made.config.score,
+                "refine": made.config.refine,
+                "scaffold": made.scaffold,
+                **asdict(made.config.sampler),
+            },
+            "planning_seconds": [round(follower.planning_seconds, 2) for follower in followers],
+            "device": str(made.device),
+        }
+
+    return Contestant(preset, policy, options.seeds or 5, step_limit(options, preset), identity)
+
+
+def baseline(options: Eval) -> Contestant:
+    """A baseline: evaluation seed i drives with the weights of training seed i."""
+    from compdiffuser.baselines import method
+    from compdiffuser.baselines.checkpoint import load
+    from compdiffuser.runs import choose_device, run_folder
+
+    method(options.method, also=PLANNERS)  # raises where there is none
+    for field in fields(options):
+        if field.name in PLANNER_OPTIONS and getattr(options, field.name) != field.default:
+            raise UserError(f"--{field.name.replace('_', '-')} belongs to planners, not to {options.method}")
+    device = choose_device(options.device)
+    folder, run = Path(options.name), run_folder(options.name, options.method)
+    if not folder.is_dir() and run.is_dir():
+        folder = run
+    if not folder.is_dir() and options.name in PRESETS:
+        command = f"compdiffuser train {options.name} --method {options.method}"
+        raise UserError(f"there is no checkpoint at '{run}'; train one with: {command}")
+    checkpoint = load(folder, options.method)
+    trained = len(checkpoint.seeds)
+    seeds = options.seeds or trained
+    if seeds > trained:
+        told = f"agents trained: {trained}; the other {seeds - trained} of {seeds} seeds repeat their weights"
+        print(told, file=sys.stderr)
+    identity = {**baseline_identity(checkpoint), "device": str(device)}
+    limit = step_limit(options, checkpoint.preset)
+    return Contestant(
+        checkpoint.preset, lambda seed: checkpoint.policy(seed, device), seeds, limit, lambda: identity
+    )  # fmt: skip
+
+
+def sampling(options: Eval, planner: Planner) -> Planner:
+    """The planner with the sampler asked for. Another order than the default comes with the paper's settings."""
+    from compdiffuser.planning.config import PlanConfig
+
+    config = planner.config if options.sampler == "default" else PlanConfig.paper(options.sampler)
+    if options.scaffold != "auto":
+        config = replace(config, scaffold=None if options.scaffold == "none" else options.scaffold)
+    names = ("steps", "eta", "repeats", "guidance")
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    return planner.configured(replace(config, sampler=replace(config.sampler, **given)))
+
+
+def sampler_name(options: Eval, planner: Planner) -> str:
+    """As results call it; what differs from the preset in where plans begin is part of the name."""
+    usual = planner.preset.chunks.scaffold if options.sampler == "default" else None
+    if planner.scaffold == usual:
+        return options.sampler
+    begun = "noise" if planner.scaffold is None else f"scaffold {planner.scaffold:g}"
+    return begun if options.sampler == "default" else f"{options.sampler}, {begun}"
+
+
+def chosen_controller(options: Eval, preset: Preset) -> Controller:
+    """The controller asked for, else the dataset's; says so where one that was trained here takes the shipped one's
+    place."""
+    from compdiffuser.following.controllers import controller_for
+    from compdiffuser.following.inverse_dynamics import load_controller
+    from compdiffuser.runs import RUNS
+
+    if options.controller is not None:
+        return load_controller(options.controller)
+    controller = controller_for(preset)
+    if controller.source is not None and Path(controller.source).is_relative_to(RUNS):
+        print(f"the controller is the one in {controller.source}, not a shipped one", file=sys.stderr)
+    return controller
+
+
+def step_limit(options: Eval, preset: Preset) -> int:
+    limits = preset.evaluation
+    return limits.step_limit if options.step_limit == "paper" else limits.benchmark_step_limit
+
+
+def origin_of_data(record: dict[str, Any]) -> str:
+    return "official" if record.get("data", {}).get("source") == "official" else "regenerated"
+
+
+def baseline_identity(checkpoint: BaselineCheckpoint) -> dict[str, Any]:
+    """What a baseline's result says of itself."""
+    record = checkpoint.record
+    return {
+        "dataset": checkpoint.preset.name,
+        "method": checkpoint.method,
+        "augment": record.get("augment") or "none",
+        "data": origin_of_data(record),
+        "settings": asdict(checkpoint.config),
+        "updates": record.get("updates"),
+        "training_seeds": list(checkpoint.seeds),
+    }

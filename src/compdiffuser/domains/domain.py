@@ -1,0 +1,116 @@
+"""A world, as one record: what is simulated, which body moves in it, what is planned, and which tasks are set.
+
+`Domain.open()` gives a `World`, a simulator at work. Recording, evaluation, films and the page all drive that one
+interface. A world of your own is a class with `reset`, `place` and `step`, and a `Domain` that names it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from compdiffuser.domains.body import BODIES, Body
+from compdiffuser.domains.controller import Controller
+from compdiffuser.domains.mazes import Maze
+from compdiffuser.domains.space import PLANE, Group, Space
+from compdiffuser.types import Array, UserError
+
+
+class Stepped(NamedTuple):
+    """What a step came to."""
+
+    observation: Array
+    """[obs]"""
+    success: bool
+    """Whether the goal is reached, by the world's own test."""
+    unstable: bool = False
+    """Whether the simulation blew up; the episode cannot go on."""
+
+
+class World(Protocol):
+    """A simulator at work. It lives in the process that uses it; the same seed gives the same episode.
+
+    One further member is used where a world has it: `scene()`, MuJoCo's model and the present qpos, with which
+    episodes are filmed; a world without it is filmed on its map.
+    """
+
+    def reset(self, task: int, seed: int) -> tuple[Array, Array]:
+        """Observation [obs] and goal [obs] of a task, numbered from 1."""
+
+    def place(self, start: Array, goal: Array, seed: int) -> tuple[Array, Array]:
+        """The same from any place to any other: positions [P], those of all groups of the domain's space."""
+
+    def step(self, action: Array) -> Stepped:
+        """Act [act]."""
+
+    def close(self) -> None: ...
+
+
+Demonstrate = Callable[[Any, np.random.Generator], Sequence[tuple[Array, Array]]]
+"""Acts in an opened world: one episode, as observations and the actions taken in them."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Everything that is known of one world."""
+
+    name: str
+    make: Callable[[], World] | None = None
+    """Opens a simulator; sent to worker processes, so it must pickle. None: data without a simulator."""
+    body: Body = BODIES["point"]
+    space: Space = PLANE
+    """What is planned, unless asked otherwise."""
+    maze: Maze | None = None
+    """Where walls are known. Drawing and checking need no simulator."""
+    tasks: int = 0
+    """Tasks that the world numbers from 1."""
+    family: str = "point"
+    """Settings that were tuned for a kind of world are looked up by it."""
+    controller: Controller | None = None
+    """What follows plans here; None: a controller that is learned from the data."""
+    demonstrate: Demonstrate | None = None
+    """Records an episode of a world of one's own; ours have recipes in `data.recipes`."""
+    environment: str | None = None
+    """The benchmark's name of the simulator, for manifests."""
+    official: bool = False
+    """Whether OGBench publishes its datasets."""
+    position_dims: tuple[Group, ...] = (Group("agent", (0, 1)),)
+    """Observation dimensions that are positions; they stay so in whatever space is planned."""
+
+    def open(self) -> World:
+        """A simulator at work. Raises UserError where there is none."""
+        if self.make is None:
+            raise UserError(f"'{self.name}' has no simulator; register a Domain of that name that makes one")
+        return self.make()
+
+    def planning(self, dims: Sequence[int]) -> Domain:
+        """The same world with other planned dimensions."""
+        return replace(self, space=Space.of(dims, self.position_dims))
+
+    def check_room(self, states: Mapping[str, Sequence[float]], margin: float = 0.0) -> None:
+        """Raise UserError where a named planned state puts something into a wall, or closer to one than `margin`."""
+        if self.maze is None:
+            return
+        for what, state in states.items():
+            if len(state) != len(self.space.dims):
+                continue  # whoever plans says what is wrong with it
+            for name, place in self.space.groups(np.asarray(state, float)).items():
+                alone = len(self.space.positions) == 1
+                self.maze.check_room({what if alone else f"{what}'s {name}": place}, margin)
+
+
+DOMAINS: dict[str, Domain] = {}
+"""Every world that commands know; `compdiffuser.register` adds yours."""
+
+
+def domain(name: str) -> Domain:
+    """The record of a world. Raises UserError with the nearest name."""
+    if name in DOMAINS:
+        return DOMAINS[name]
+    near = difflib.get_close_matches(name, DOMAINS, n=1, cutoff=0.4)
+    hint = f"; did you mean '{near[0]}'?" if near else f"; known worlds: {', '.join(DOMAINS)}"
+    raise UserError(f"unknown world '{name}'{hint}")

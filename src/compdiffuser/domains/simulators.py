@@ -1,0 +1,53 @@
+"""Opening MuJoCo's environments, and telling when a simulation blew up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from compdiffuser.types import Array
+
+
+def open_simulator(environment: str, **options: Any) -> Any:
+    """The bare environment of an id such as `ogbench.locomaze:antmaze-giant-v0`, a module and a name it registers.
+
+    The files and descriptors that maze environments leave behind are removed.
+    """
+    import gymnasium
+    import mujoco
+
+    # Warnings are read from their counters; MuJoCo would also write them to a file in the user's folder.
+    mujoco.set_mju_user_warning(_ignore)
+    simulator = gymnasium.make(environment, **options).unwrapped
+    leftover: str = getattr(simulator, "tmp_xml_file_path", "") or getattr(simulator, "fullpath", "")
+    # The model is compiled: its temporary XML and, in OGBench, the open descriptor on it are not needed any more.
+    if os.path.dirname(leftover) == tempfile.gettempdir():
+        _close_descriptors(leftover)
+        with contextlib.suppress(OSError):
+            os.remove(leftover)
+    return simulator
+
+
+def blew_up(data: Any, observation: Array) -> bool:
+    """Whether the state blew up; MuJoCo then resets it silently and only counts a warning."""
+    import mujoco
+
+    kinds = mujoco.mjtWarning
+    bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC, kinds.mjWARN_BADCTRL)
+    return not np.isfinite(observation).all() or any(data.warning[kind].number > 0 for kind in bad)
+
+
+def _ignore(message: str) -> None:
+    """Say nothing."""
+
+
+def _close_descriptors(path: str) -> None:
+    with contextlib.suppress(OSError):  # only Linux lists them here
+        for descriptor in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/self/fd/{descriptor}") == path:
+                    os.close(int(descriptor))

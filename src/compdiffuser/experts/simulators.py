@@ -1,0 +1,154 @@
+"""Simulators in processes: many bodies in each, numbers in shared memory, one word per step through a pipe.
+
+Processes are forked before CUDA is touched. They are daemons and look for their parent every second, so that a killed
+run leaves none behind.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing as mp
+import os
+import signal
+import sys
+import warnings
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from compdiffuser.experts.bodies import Bodies
+from compdiffuser.experts.config import ExpertConfig
+from compdiffuser.types import Array
+
+PATIENCE = 1.0  # seconds between two looks for the parent
+
+
+def cores() -> int:
+    """CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Simulators:
+    """E bodies. `now` [E, ·], `rows` [E, ·] and `told` [E, 2] are read and written between steps only."""
+
+    def __init__(self, config: ExpertConfig, seed: int, count: int | None = None, processes: int | None = None) -> None:
+        self.count = count or config.environments
+        seeds = np.random.SeedSequence(seed).spawn(self.count)
+        probe = Bodies(config, seeds[:1])
+        self.moments, self.transitions = probe.moments, probe.transitions
+        processes = min(cores() if processes is None else processes, self.count)
+        context: Any = mp.get_context("fork" if sys.platform == "linux" else "spawn")
+        shapes = {"now": self.moments.width, "rows": self.transitions.width, "actions": probe.world.actions, "told": 2}
+        memory = {name: context.RawArray(ctypes.c_float, self.count * width) for name, width in shapes.items()}
+        blocks = {name: _array(raw, self.count) for name, raw in memory.items()}
+        self.now, self.rows, self.actions, self.told = blocks.values()
+        self.own = Share(config, seeds, blocks) if processes == 0 else None
+        self.pipes: list[Connection] = []
+        self.processes: list[Any] = []
+        for mine in np.array_split(np.arange(self.count), processes) if processes else ():
+            share = slice(int(mine[0]), int(mine[-1]) + 1)
+            self._fork(context, (config, seeds[share], memory, self.count, share, os.getpid()))
+        self._wait()
+
+    def begin(self, actions: Array, *, told: bool = False) -> None:
+        """Start a step of all bodies with actions [E, act]; `told`: follow the commands in `told` and go on."""
+        self.actions[:] = actions
+        self._say("told" if told else "step")
+
+    def finish(self) -> None:
+        """Wait until all bodies took their step."""
+        self._wait()
+
+    def step(self, actions: Array, *, told: bool = False) -> None:
+        self.begin(actions, told=told)
+        self.finish()
+
+    def restart(self, pose: str) -> None:
+        """Start all episodes anew in a pose."""
+        self._say(f"restart {pose}")
+        self._wait()
+
+    def part(self, name: str) -> Array:
+        """A part of `now`, copied."""
+        return self.moments.part(self.now, name).copy()
+
+    def close(self) -> None:
+        for pipe in self.pipes:
+            pipe.close()
+        for process in self.processes:
+            process.terminate()
+            process.join()
+        self.pipes, self.processes = [], []
+
+    def __enter__(self) -> Simulators:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _fork(self, context: Any, arguments: tuple[Any, ...]) -> None:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_work, args=(theirs, *arguments), daemon=True)
+        with warnings.catch_warnings():  # torch may have threads by now; the child uses neither
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+        theirs.close()
+        self.pipes.append(ours)
+        self.processes.append(process)
+
+    def _say(self, word: str) -> None:
+        if self.own is not None:
+            self.own.obey(word)
+        for pipe in self.pipes:
+            with suppress(OSError):  # of a process that ended; it is missed when it does not answer
+                pipe.send_bytes(word.encode())
+
+    def _wait(self) -> None:
+        for pipe in self.pipes:
+            try:
+                pipe.recv_bytes()
+            except (EOFError, OSError):
+                raise RuntimeError("a process with simulators ended; what it said is above") from None
+
+
+class Share:
+    """Some of the bodies, and their part of the shared memory."""
+
+    def __init__(self, config: ExpertConfig, seeds: list[np.random.SeedSequence], blocks: dict[str, Array]) -> None:
+        self.bodies, self.blocks = Bodies(config, seeds), blocks
+        self._show()
+
+    def obey(self, word: str) -> None:
+        if word.startswith("restart"):
+            self.bodies.restart(word.split()[1])
+        else:
+            self.bodies.step(self.blocks["actions"], self.blocks["told"] if word == "told" else None)
+        self._show()
+
+    def _show(self) -> None:
+        self.blocks["now"][:], self.blocks["rows"][:] = self.bodies.now, self.bodies.rows
+
+
+def _array(raw: Any, count: int) -> Array:
+    return np.frombuffer(raw, np.float32).reshape(count, -1)
+
+
+def _work(
+    pipe: Connection, config: ExpertConfig, seeds: list[Any], memory: dict[str, Any], count: int, mine: slice,
+    parent: int,
+) -> None:  # fmt: skip
+    """The life of a process: a step, or another word, until there is no one to speak to."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    share = Share(config, seeds, {name: _array(raw, count)[mine] for name, raw in memory.items()})
+    try:
+        pipe.send_bytes(b"ready")
+        while True:
+            while not pipe.poll(PATIENCE):
+                if os.getppid() != parent:
+                    return
+            share.obey(pipe.recv_bytes().decode())
+            pipe.send_bytes(b"done")
+    except (EOFError, OSError):
+        return

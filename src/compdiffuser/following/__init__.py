@@ -1,0 +1,1 @@
+"""From a plan to actions: controllers, learned inverse dynamics, tracking, and the follower that replans."""

@@ -1,0 +1,27 @@
+"""Which controller follows the plans of a dataset: the world's own, or one that was learned from its data."""
+
+from __future__ import annotations
+
+from compdiffuser import artifact
+from compdiffuser.domains import Controller
+from compdiffuser.files import pretrained_folder
+from compdiffuser.following.inverse_dynamics import load_controller
+from compdiffuser.presets import Preset
+from compdiffuser.runs import run_folder
+from compdiffuser.types import UserError
+
+
+def controller_for(preset: Preset) -> Controller:
+    """The controller of a dataset; of learned ones, the one trained here, else the shipped one.
+
+    Its `source` says which. Raises UserError where there is none.
+    """
+    if preset.domain.controller is not None:
+        return preset.domain.controller
+    places = (run_folder(preset.name, "controller"), pretrained_folder() / "controllers" / preset.name)
+    for folder in places:
+        if (folder / artifact.CONFIG).exists():
+            return load_controller(folder)
+    raise UserError(
+        f"no controller is shipped for '{preset.name}'; train one with: compdiffuser train-controller {preset.name}"
+    )

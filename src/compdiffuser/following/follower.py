@@ -1,0 +1,267 @@
+"""A planner and a controller as one policy: plan all episodes at once, follow, and plan again where an agent is lost.
+
+Replanning follows the paper's appendix: an agent too far from its subgoal gets a new plan, made of fewer chunks the
+more of the old plan lies behind it. Every decision is kept, so that a failed episode can be explained.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from compdiffuser.domains import Controller
+from compdiffuser.following.controllers import controller_for
+from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
+from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.problem import Chunks
+from compdiffuser.presets import Preset
+from compdiffuser.types import Array, UserError
+
+
+class BatchPlanner(Protocol):
+    def plan_batch(self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: Any = 0) -> list[Plan]:
+        """One plan for each start [P, D] and goal [P, D]; it may take further options."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """How plans are followed and when they are given up."""
+
+    by: Literal["progress", "time"] = "progress"
+    """By progress along the plan, or the paper's way: at step t planned state t + h, as far ahead as the controller
+    was trained for."""
+    replan: bool = True
+    """Whether a lost agent gets a new plan."""
+    n_chunks: int | Literal["auto"] = "auto"
+    """K of the first plan. A fixed K recedes when replanning; "auto" finds the K that fits at every plan."""
+    look_ahead: float | None = None
+    """Metres ahead along the plan; the controller's own number where None."""
+    window: int = 12
+    """States ahead, loops cut out, among which the nearest is looked for."""
+    patience: int | None = None
+    """Steps without progress after which an agent counts as stuck; the controller's own number where None."""
+    seed: int = 0
+    """Of the first plans; later ones count up from it."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Passed on to the planner: candidates, sampler, …"""
+
+    def __post_init__(self) -> None:
+        if self.by not in ("progress", "time"):
+            raise UserError(f"plans are followed by 'progress' or by 'time', not by '{self.by}'")
+        if self.n_chunks != "auto" and self.n_chunks < 1:
+            raise UserError(f"a plan needs at least 1 chunk, not {self.n_chunks}")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the follower decided for an episode, and why."""
+
+    step: int
+    reason: str
+    """"start", "lost" (too far from its subgoal), "stuck" (no progress) or "fallen" (on its back)."""
+    planned: bool
+    """Whether a new plan was made; false where replanning is off or used up, or would not help."""
+    n_chunks: int
+    """K of the plan that is followed from here on."""
+    ok: bool
+    """Whether that plan is certified."""
+    fault: str | None
+    """Why that plan cannot be followed in its maze, where it cannot."""
+    origin: str | None = None
+    """What that plan began from."""
+    verdict: tuple[str, ...] = ()
+    """Tests of the judge that it failed."""
+
+
+class PlanFollower:
+    """A `Policy` that plans, follows and replans E episodes side by side."""
+
+    def __init__(
+        self,
+        planner: BatchPlanner,
+        preset: Preset,
+        following: Following | None = None,
+        controller: Controller | None = None,
+    ) -> None:
+        self.planner = planner
+        self.preset = preset
+        self.space, self.body = preset.space, preset.domain.body
+        self.following = following or Following()
+        self.controller = controller or controller_for(preset)
+        self.seen = seen_columns(self.controller, preset)
+        self.look_ahead = self.following.look_ahead or self.controller.look_ahead
+        self.spacing = self.controller.spacing or self.look_ahead / 2
+        self.stall = self.controller.stall
+        self.patience = self.following.patience or self.controller.patience
+        self.ahead = max(1, round(self.controller.steps_ahead / preset.chunks.stride))
+        self.plans: list[Plan] = []
+        self.decisions: list[list[Decision]] = []
+        self.planning_seconds = 0.0
+
+    def reset(self, observations: Array, goals: Array) -> None:
+        """Plan for all E episodes in one batch: observations [E, obs], goals [E, goal]."""
+        episodes = len(observations)
+        self._goals = self.space.planned(goals)
+        self._step = self._calls = 0
+        self._replans = np.zeros(episodes, int)
+        self._index = np.zeros(episodes, int)
+        self._since = np.zeros(episodes, int)
+        self._planned_at = np.zeros(episodes, int)
+        self._given_up = np.zeros(episodes, bool)
+        self._down = np.zeros(episodes, bool)
+        self._tracks: list[Array] = [np.zeros((0, 0))] * episodes
+        self._times: list[Array] = [np.zeros(0, int)] * episodes
+        self.plans = [None] * episodes  # type: ignore[list-item] # filled by the next line
+        self.decisions = [[] for _ in range(episodes)]
+        self.planning_seconds = 0.0
+        self._plan(np.arange(episodes), observations, self.following.n_chunks, ["start"] * episodes)
+
+    def act(self, observations: Array, active: Array) -> Array:
+        """Actions [E, act] that follow the plans; lost agents among the `active` [E] get new plans first."""
+        self._track(observations)
+        self._watch_falls(observations, active)
+        lost = self._lost(observations) & active & ~self._down
+        stuck = (self._since > self.patience) & active & ~lost & ~self._down & ~self._arrived(observations)
+        troubled = np.flatnonzero((lost | stuck) & ~self._given_up)
+        if len(troubled):
+            self._handle(troubled, observations, ["lost" if lost[e] else "stuck" for e in troubled])
+        self._step += 1
+        targets = self._sidestepped(self.targets(), observations)
+        return self.controller(observations, targets[:, self.seen])
+
+    def targets(self) -> Array:
+        """The planned states [E, D] that agents head for now; past a plan's end, its goal."""
+        index = self._target_index()
+        return np.take_along_axis(self._paths, index[:, None, None], axis=1)[:, 0]
+
+    def _sidestepped(self, targets: Array, observations: Array) -> Array:
+        """The targets [E, D], of agents without progress moved to one side and then to the other.
+
+        A corner holds an agent that pushes straight against it; a step aside lets it pass.
+        """
+        agent = list(self.space.positions[0].columns)
+        ahead = targets[:, agent] - self.body.position(observations)
+        ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
+        turns = self._since // self.stall
+        side = np.where(turns % 2 == 1, 1.0, -1.0) * (turns > 0) * 2 * self.look_ahead
+        moved = targets.copy()
+        moved[:, agent] += side[:, None] * np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
+        return moved
+
+    def executed(self, episode: int) -> int:
+        """h_exe: how many states of its current plan the agent has behind it."""
+        return int(self._times[episode][self._index[episode]])
+
+    def _places(self, observations: Array) -> Array:
+        """Where everything is that a plan moves, [E, obs] -> [E, P]."""
+        return self.space.places(self.space.planned(observations))
+
+    def _target_index(self) -> Array:
+        if self.following.by == "time":
+            return np.minimum(self._index + self.ahead, self._last)
+        # An agent held by a corner that the plan cuts looks further ahead, and so slides round it.
+        distance = self.look_ahead * (1 + np.minimum(self._since / self.stall, 3))
+        return look_ahead(self._ways, self._index, self._last, distance, self.following.window)
+
+    def _track(self, observations: Array) -> None:
+        """Move each agent's index forward, never backward."""
+        if self.following.by == "time":
+            # The plan's clock runs whatever the agent does; a new plan's clock starts at its own first step.
+            self._index = np.minimum((self._step - self._planned_at) // self.preset.chunks.stride, self._last)
+            self._since[:] = 0
+            return
+        here = self._places(observations)
+        index = nearest_ahead(self._ways, self._index, self._last, here, self.following.window)
+        self._since = np.where(index > self._index, 0, self._since + 1)
+        self._index = index
+
+    def _lost(self, observations: Array) -> Array:
+        """[E] bool: too far from the subgoal at time t, or, by progress, from the plan itself."""
+        index = self._target_index() if self.following.by == "time" else self._index
+        where = np.take_along_axis(self._ways, index[:, None, None], axis=1)[:, 0]
+        return np.linalg.norm(where - self._places(observations), axis=1) > self.preset.execution.replan_distance
+
+    def _arrived(self, observations: Array) -> Array:
+        """[E] bool: at the goal, where staying is no lack of progress."""
+        away = np.linalg.norm(self._places(observations) - self.space.places(self._goals), axis=1)
+        return away <= self.look_ahead / 2
+
+    def _watch_falls(self, observations: Array, active: Array) -> None:
+        """Note each fall once. A new plan does not help an agent on its back; it is followed again once it is up."""
+        down = self.body.fallen(observations) & active
+        for e in np.flatnonzero(down & ~self._down):
+            self._note(e, "fallen", planned=False)
+        self._since[self._down & ~down] = 0
+        self._down = down
+
+    def _handle(self, troubled: Array, observations: Array, reasons: list[str]) -> None:
+        """Replan the troubled episodes that still may; note the others, once."""
+        may = self._replans[troubled] < (self.preset.execution.max_replans if self.following.replan else 0)
+        for e, reason, allowed in zip(troubled, reasons, may, strict=True):
+            if not allowed:
+                self._given_up[e] = True
+                self._note(e, reason, planned=False)
+        again = troubled[may]
+        if len(again):
+            self._replans[again] += 1
+            chunks: Chunks = "auto" if self.following.n_chunks == "auto" else [self._receding(e) for e in again]
+            self._plan(again, observations, chunks, [r for r, allowed in zip(reasons, may, strict=True) if allowed])
+
+    def _receding(self, e: int) -> int:
+        plan = self.plans[e]
+        return receding_chunks(plan.n_chunks, self.executed(e), len(plan.states), self.preset.execution.replan_delta)
+
+    def _plan(self, episodes: Array, observations: Array, n_chunks: Chunks, reasons: list[str]) -> None:
+        began = time.perf_counter()
+        plans = self.planner.plan_batch(
+            self.space.planned(observations)[episodes],
+            self._goals[episodes],
+            n_chunks=n_chunks,
+            # Noise of its own for every episode: what fails for one start should not fail for all its neighbours.
+            seed=[1000 * (self.following.seed + self._calls) + int(e) for e in episodes],
+            **self.following.options,
+        )
+        self.planning_seconds += time.perf_counter() - began
+        self._calls += 1
+        for e, plan, reason in zip(episodes, plans, reasons, strict=True):
+            self.plans[e] = plan
+            self._tracks[e], self._times[e] = self._track_of(plan, self._goals[e])
+            self._note(e, reason, planned=True)
+        self._index[episodes] = 0
+        self._since[episodes] = 0
+        self._planned_at[episodes] = self._step
+        self._paths = pad_paths(self._tracks)
+        self._ways = self.space.places(self._paths)
+        self._last = np.array([len(track) - 1 for track in self._tracks])
+
+    def _track_of(self, plan: Plan, goal: Array) -> tuple[Array, Array]:
+        """The states to follow [n, D], with the goal last, and their times in the plan [n]."""
+        times = np.arange(len(plan.states))
+        if self.following.by == "progress":
+            times = without_loops(self.space.places(plan.states), self.spacing)
+        states = np.concatenate([plan.states[times], goal[None]])
+        return states, np.append(times, len(plan.states) - 1)
+
+    def _note(self, e: Any, reason: str, planned: bool) -> None:
+        plan = self.plans[e]
+        self.decisions[e].append(
+            Decision(
+                self._step, reason, planned, plan.n_chunks, plan.ok, plan.fault(), plan.origin, plan.verdict.failed
+            )
+        )
+
+
+def seen_columns(controller: Controller, preset: Preset) -> list[int]:
+    """Columns of a planned state that a controller reads. Raises UserError where it asks for what is not planned."""
+    planned = preset.space.dims
+    wanted = planned if controller.space is None else controller.space.dims
+    if missing := [dim for dim in wanted if dim not in planned]:
+        raise UserError(
+            f"the controller follows dimension {missing[0]} of an observation, which is not planned: "
+            f"plans of '{preset.name}' have dimensions {', '.join(map(str, planned))}"
+        )
+    return [planned.index(dim) for dim in wanted]

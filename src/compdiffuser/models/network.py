@@ -1,0 +1,46 @@
+"""The contract of an architecture: a config that checks itself and builds a network.
+
+A network maps channels of every state and features of the whole row to one output per state:
+(inputs [M, H, C], features [M, F]) -> [M, H, D].
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from torch import nn
+
+
+class Network(nn.Module):
+    """inputs [M, H, C], features [M, F] -> [M, H, D]"""
+
+    def compiled_parts(self) -> Iterable[nn.Module]:
+        """The modules to compile one by one; equal ones share a program."""
+        return [self]
+
+
+@dataclass(frozen=True)
+class NetworkConfig(ABC):
+    """The sizes of one architecture; each has a config of its own, with its fields and their defaults."""
+
+    architecture: ClassVar[str]
+    """Its name in `ARCHITECTURES`."""
+
+    width: int
+    """Size of the row's features inside the network."""
+
+    @property
+    @abstractmethod
+    def grain(self) -> int:
+        """A chunk must be a multiple of this many states."""
+
+    @abstractmethod
+    def build(self, channels: int, dim: int, features: int, horizon: int) -> Network:
+        """A network from C channels per state and F features per row to D outputs per state, for chunks of H states."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"architecture": self.architecture, **asdict(self)}

@@ -1,0 +1,119 @@
+"""The judge: whether a candidate is a plan that an agent can follow, by four tests, each of which can say no.
+
+A plan is certified when it passes all of them: its steps are no longer than the data's, it begins at its start and ends
+at its goal, the model takes each of its chunks for data, and the data has been where it goes. What is judged is what is
+returned: chunks merged by the blending of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from compdiffuser.compose.chains import Chains
+from compdiffuser.compose.score import (
+    consistent,
+    endpoint_gap,
+    longest_step,
+    overlap_distances,
+    reconstruction_errors,
+    worst,
+)
+from compdiffuser.diffusion.conditions import Denoise
+from compdiffuser.domains.space import Space
+from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.support import Support
+
+TESTS: dict[str, str] = {
+    "steps": "it jumps: a step is longer than the data's",
+    "ends": "it misses its start or its goal",
+    "reconstruction": "the model does not take all of its chunks for data",
+    "support": "it goes where no recorded episode has been",
+}
+"""Names of the tests, and what it means to fail one."""
+WHOLE = ("steps", "ends")
+"""Tests of whether a plan leads from its start to its goal at all."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge found: for each test, the measured value as a share of the most that passes."""
+
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """Tests that were made; each is passed up to 1. Empty where nobody has judged."""
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Names of the tests that were not passed."""
+        return tuple(name for name, share in self.measures.items() if not share <= 1)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all tests were passed."""
+        return bool(self.measures) and not self.failed
+
+    @property
+    def complete(self) -> bool:
+        """Whether the plan leads from its start to its goal without a jump."""
+        return not set(WHOLE) & set(self.failed)
+
+    @property
+    def excess(self) -> float:
+        """The worst measure of how unlike the data it is."""
+        return max((share for name, share in self.measures.items() if name not in WHOLE), default=float("inf"))
+
+    def __str__(self) -> str:
+        """In words."""
+        if not self.measures:
+            return "not judged"
+        reasons = [f"{TESTS[name]} ({self.measures[name]:.2f} of what passes)" for name in self.failed]
+        return f"NOT certified: {'; '.join(reasons)}" if reasons else "certified"
+
+
+UNJUDGED = Verdict()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Scores and verdicts of C chains."""
+
+    scores: list[float]
+    """Reconstruction error of each one's worst chunk, in units of what is usual."""
+    overlaps: list[float]
+    """Overlap distances."""
+    verdicts: list[Verdict]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Measures finished chains against what is usual in the data."""
+
+    denoise: Denoise
+    calibration: Calibration
+    support: Support | None
+    """Without it, only the model is asked whether a plan is like the data."""
+    space: Space
+    overlap: int
+    certify: float
+    """Quantile of the data's own chunks that a certified plan stays below."""
+    blending: str
+
+    def __call__(self, chunks: Tensor, chains: Chains) -> Judged:
+        """Judge chunks [M, H, D] of C chains."""
+        usual, places = self.calibration, self.space.places
+        merged = consistent(chunks, chains, self.overlap, self.blending)
+        errors = reconstruction_errors(self.denoise, merged, chains.key, self.overlap, usual.probes, usual.usual)
+        scores = worst(errors, chains)
+        measures = {
+            "steps": longest_step(merged, chains, places) / usual.longest_step(),
+            "ends": endpoint_gap(merged, chains, places) / usual.widest_gap(),
+            "reconstruction": scores / usual.threshold(self.certify),
+        }
+        if self.support is not None:
+            strays = worst(self.support.stray(places(merged)), chains)
+            measures["support"] = strays / self.support.threshold(self.certify)
+        rows = zip(*(column.tolist() for column in measures.values()), strict=True)
+        verdicts = [Verdict(dict(zip(measures, row, strict=True))) for row in rows]
+        return Judged(scores.tolist(), overlap_distances(chunks, chains, self.overlap).tolist(), verdicts)

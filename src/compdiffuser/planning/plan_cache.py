@@ -1,0 +1,72 @@
+"""A cache of plans in a folder: what a planner was asked before, it need not plan again.
+
+Evaluations of one planner differ mostly in how its plans are followed. Their first plans are the same, since a plan
+depends on nothing but the planner, the problem and the seed; and making them is most of the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.problem import Chunks
+
+
+class PlanCache:
+    """A planner with a folder of plans; a `BatchPlanner`."""
+
+    def __init__(self, planner: Planner, folder: str | os.PathLike[str]) -> None:
+        self.planner = planner
+        self.folder = Path(folder) / fingerprint(planner)
+
+    def plan_batch(
+        self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: int | Sequence[int] = 0, **options: Any
+    ) -> list[Plan]:
+        """As the planner's own; `options` are the same for all problems."""
+        starts, goals = np.asarray(starts, np.float32), np.asarray(goals, np.float32)
+        chunks = [n_chunks] * len(starts) if isinstance(n_chunks, int | str) else list(n_chunks)
+        seeds = [seed] * len(starts) if isinstance(seed, int) else list(seed)
+        problems = zip(starts.tolist(), goals.tolist(), chunks, seeds, strict=True)
+        files = [self.folder / f"{_digest([*problem, options])}.npz" for problem in problems]
+        if new := [p for p, file in enumerate(files) if not file.exists()]:
+            asked: Chunks = n_chunks if isinstance(n_chunks, int | str) else [n_chunks[p] for p in new]
+            made = self.planner.plan_batch(starts[new], goals[new], asked, seed=[seeds[p] for p in new], **options)
+            for p, plan in zip(new, made, strict=True):
+                plan.save(files[p])
+        return [Plan.load(file) for file in files]
+
+
+def fingerprint(planner: Planner) -> str:
+    """What tells planners apart: weights, calibration, recorded segments, roadmap, and sampler.
+
+    Not the device, on which the digits of a plan depend: plans made on a GPU may be followed where there is none.
+    """
+    settings: dict[str, Any] = {
+        "calibration": planner.calibration.to_dict(),
+        "normalizer": planner.normalizer.to_dict(),
+        "config": {**asdict(planner.config), "scaffold": planner.scaffold},
+    }
+    tensors = list(planner.denoise.denoiser.state_dict().values())
+    if planner.support is not None:
+        settings["strays"] = planner.support.strays
+        tensors.append(planner.support.segments)
+    if planner.scaffold is not None and planner.roadmap is not None:
+        settings["max_chunks"] = planner.preset.chunks.most
+        tensors += [planner.roadmap.landmarks, planner.roadmap.edges, planner.roadmap.costs]
+    return _digest(settings, *(tensor.half().cpu().numpy().tobytes() for tensor in tensors))
+
+
+def _digest(plain: Any, *parts: bytes) -> str:
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode())
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()[:16]

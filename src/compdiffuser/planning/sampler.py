@@ -1,0 +1,48 @@
+"""The sampler that a planner owns: chains in, finished chunks out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from compdiffuser.compose.chains import Chains
+from compdiffuser.compose.orders import order
+from compdiffuser.compose.sample import noised, sample
+from compdiffuser.compose.schedule import SamplerConfig, Schedule
+from compdiffuser.compose.score import consistent
+from compdiffuser.compose.steps import step_rule
+from compdiffuser.models.runner import Runner
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A denoiser, and how it is walked down."""
+
+    denoise: Runner
+    config: SamplerConfig
+
+    def __call__(
+        self,
+        chains: Chains,
+        highest: float | None = None,
+        parents: Tensor | None = None,
+        watch: Callable[[int, int, Tensor], None] | None = None,
+    ) -> Tensor:
+        """Denoise all chunks of all chains: [M, H, D].
+
+        They begin from pure noise or, where there are `parents` [M, H, D], from these with noise up to σ = `highest`,
+        or the schedule's next level below. `watch` sees (round, rounds, estimates) after every round.
+        """
+        model = self.denoise.denoiser.config
+        levels = self.denoise.denoiser.formulation.sampling_levels
+        schedule = Schedule.build(levels, self.config, chains.key.device, highest)
+        initial = None
+        if parents is not None:
+            initial = noised(consistent(parents, chains, model.overlap), chains, schedule.sigma[0])
+        return sample(
+            self.denoise, chains, schedule, order(self.config.order)(chains), horizon=model.horizon,
+            overlap=model.overlap, guidance=self.config.guidance, initial=initial, watch=watch,
+            rule=step_rule(self.config.rule),
+        )  # fmt: skip

@@ -1,0 +1,38 @@
+"""What of a planned state is drawn: x and y of each position group, the agent's first.
+
+The agent is drawn with full lines and filled marks, everything else that moves with dashed lines and hollow marks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compdiffuser.domains import Group, Space
+from compdiffuser.types import Array, UserError
+
+DASHES = (0, (2.0, 1.4))
+"""Line style of everything but the agent."""
+
+
+def planes(space: Space, states: Array) -> list[Array]:
+    """x and y [..., 2] of each position group of planned states [..., D]."""
+    return [_plane(group, np.asarray(states, float)[..., list(group.columns)]) for group in space.positions]
+
+
+def track_planes(space: Space, places: Array) -> list[Array]:
+    """The same of positions [n, P] that stand group after group; the agent's alone will do."""
+    ends = np.cumsum([len(group.columns) for group in space.positions])
+    tracks = np.split(np.asarray(places, float), ends[:-1], axis=-1)
+    return [_plane(group, track) for group, track in zip(space.positions, tracks, strict=True) if track.shape[-1]]
+
+
+def points(space: Space, *states: Array | None) -> Array:
+    """[n, 2], all positions in planned states [..., D], so that a picture has room for them."""
+    given = [each for each in states if each is not None]
+    return np.concatenate([plane.reshape(-1, 2) for each in given for plane in planes(space, each)])
+
+
+def _plane(group: Group, positions: Array) -> Array:
+    if len(group.columns) < 2:
+        raise UserError(f"a picture needs x and y; the {group.name}'s position has {len(group.columns)} dimension")
+    return positions[..., [0, 1]]

@@ -1,0 +1,57 @@
+"""A training run and its record: what every planner, baseline and controller says of how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from compdiffuser.runs import device_name, processes, versions
+from compdiffuser.training.config import TrainConfig
+from compdiffuser.training.loop import Watch, fit
+from compdiffuser.training.updater import Learner
+
+Record = dict[str, Any]
+
+
+def run_training(
+    learner: Learner,
+    config: TrainConfig,
+    device: torch.device,
+    out: Path,
+    *,
+    about: Mapping[str, Any],
+    own: Mapping[str, Any] | None = None,
+    manifest: Mapping[str, Any] | None = None,
+    parameters: int | None = None,
+    progress: bool = True,
+    watch: Watch | None = None,
+    on_checkpoint: Callable[[int, Record], None] | None = None,
+) -> Record:
+    """Train as `fit` does, and return the record of it, ready for JSON.
+
+    `own` is what the learner adds to the record, `manifest` says where the data came from, and `parameters` counts the
+    weights where not all of the module's are meant. `on_checkpoint` is given the number of updates and the record so
+    far, which lacks the outcome.
+    """
+    if parameters is None:
+        parameters = sum(p.numel() for p in learner.module.parameters())
+    record: Record = {
+        **(own or {}),
+        "training": config.to_dict(),
+        "parameters": parameters,
+        "processes": processes(),
+        "device": device_name(device),
+        "versions": versions(),
+        "data": dict(manifest or {}),
+    }
+
+    def keep(updates: int) -> None:
+        if on_checkpoint is not None:
+            on_checkpoint(updates, dict(record))
+
+    outcome = fit(learner, config, device, out, progress=progress, watch=watch, on_checkpoint=keep, about=about)
+    return {**record, "outcome": asdict(outcome)}

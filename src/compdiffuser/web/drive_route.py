@@ -1,0 +1,97 @@
+"""The route of `/v1/drive`: a world in a thread of its own, its agent's path as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator
+from concurrent.futures import wait
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from compdiffuser.planning.plan import Plan
+from compdiffuser.types import UserError
+from compdiffuser.web.driving import Stopped, drive, verdict
+from compdiffuser.web.messages import DriveRequest, PlanRequest
+from compdiffuser.web.scheduler import STOPPING, Closed, Full
+from compdiffuser.web.service import Service, sentence
+from compdiffuser.web.streaming import HEADERS, Mailbox, event
+
+RETRY_AFTER = 5  # seconds
+
+log = logging.getLogger("compdiffuser.web")
+
+
+def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[str, Any]]) -> None:
+    free = threading.BoundedSemaphore(service.settings.drives)
+
+    @app.post("/v1/drive", response_class=StreamingResponse, responses=responses)
+    async def road(body: DriveRequest) -> StreamingResponse:
+        """Follow a plan in the real environment: `moved`, `replanning`, `replanned`, and at last `end` or `error`."""
+        await run_in_threadpool(_check, service, body)
+        if not free.acquire(blocking=False):
+            raise Full(RETRY_AFTER)
+        mailbox, stopped = Mailbox(), threading.Event()
+
+        def tell(kind: str, data: Any) -> None:
+            if stopped.is_set():
+                raise Stopped
+            if service.scheduler.closed:
+                raise Closed(STOPPING)
+            mailbox.post(kind, data)
+
+        def again(request: PlanRequest) -> Plan:
+            """A new plan from the queue that all requests share."""
+            job = service.job(request, placed=False)
+            service.submit(job)
+            while not wait([job.ended], timeout=0.2).done:
+                if stopped.is_set():
+                    job.ended.cancel()
+                    raise Stopped
+            job.ended.result()
+            return job.planner.result(job.search)
+
+        def run() -> None:
+            try:
+                preset = service.library.get(body.model).preset
+                result = verdict(drive(service.stages, preset, body, again, tell))
+                service.metrics.drive("success" if result["success"] else str(result["cause"]))
+                mailbox.post("end", result)
+            except Stopped:
+                service.metrics.drive("cancelled")
+            except Closed as error:
+                service.metrics.drive("stopped")
+                mailbox.post("error", {"detail": sentence(error)})
+            except Exception as error:
+                log.exception("a drive failed")
+                service.metrics.drive("failed")
+                mailbox.post("error", {"detail": sentence(error, "the drive")})
+            finally:
+                free.release()
+                mailbox.post("ended", None)
+
+        asyncio.get_running_loop().run_in_executor(None, run)
+        return StreamingResponse(_events(mailbox, stopped), 200, HEADERS, "text/event-stream")
+
+
+async def _events(mailbox: Mailbox, stopped: threading.Event) -> AsyncIterator[str]:
+    try:
+        yield event("accepted", {})
+        async for text in mailbox.read():
+            yield text
+    finally:
+        stopped.set()
+
+
+def _check(service: Service, body: DriveRequest) -> None:
+    model = service.library.describe(body.model)
+    if not model.drivable:
+        raise UserError(f"there is no environment in which plans of '{body.model}' could be driven")
+    service.library.check(body.model, {"start": body.start, "goal": body.goal})
+    for state in (body.start, body.goal, *body.states):
+        if len(state) != model.dim:
+            raise UserError(f"a state has {model.dim} numbers here, not {len(state)}")

@@ -1,10 +1,10 @@
-# Two commands are enough: `make demo` and `make test`. Each prepares .venv first, once.
+# Two commands are enough: `make demo` and `make test`. Each prepares .venv first, once. `make quick` is a part of the tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test quick lint docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -24,6 +24,10 @@ lint: $(STAMP)
 
 test: lint
 	$(BIN)/pytest -n 2 -rs
+
+# What is neither trained, driven nor started as a process: the inner loop.
+quick: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

@@ -11,10 +11,7 @@ the start of the process to its end. Each figure is written when it is measured;
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +22,7 @@ import numpy as np
 import tyro
 from figures import Figures
 from planning_speed import problems, second_calls
+from reproduce import Clock, compdiffuser, options_of
 
 from compdiffuser import Planner
 from compdiffuser.files import read_json
@@ -75,15 +73,10 @@ def episodes(options: Benchmark, note: Callable[..., None]) -> None:
     per_task = options.episodes or 20
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        began = time.perf_counter()
-        subprocess.run(
-            [
-                sys.executable, "-m", "compdiffuser", "eval", NAME, "--seeds", "1", "--episodes", str(per_task),
-                "--workers", str(options.workers), "--device", options.device, "--out", str(result),
-            ],
-            check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        seconds = time.perf_counter() - began
+        clock = Clock()
+        asked = options_of(episodes=per_task, workers=options.workers, device=options.device, out=result)
+        compdiffuser("eval", NAME, "--seeds", "1", *asked)
+        seconds = clock.seconds
         measured = read_json(result)
     note(
         f"{measured['episodes']} episodes with replanning", seconds, "s", device=measured["device"],

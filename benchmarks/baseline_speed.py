@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import re
-import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 import torch
 import tyro
 from figures import Figures
+from reproduce import Clock
 
 from compdiffuser.baselines import METHODS, Sizes
 from compdiffuser.baselines.decision_diffuser import monolithic
@@ -32,9 +32,9 @@ from compdiffuser.baselines.training import train_config
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
-from compdiffuser.planning.checkpoint import choose_device
 from compdiffuser.planning.training import objective_for
 from compdiffuser.presets import preset
+from compdiffuser.runs import choose_device
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.loop import WARM_REPLAYS, Learner, Updater
@@ -111,7 +111,7 @@ def measure(
         monolithic_learner(device, options) if method == "dd" else agents(method, seeds, experience, device, options)
     )
     replay = training.updates_per_replay
-    began = time.perf_counter()
+    clock = Clock(device)
     updater = Updater(learner, training, device)
     step = 0
     for _ in range(WARM_REPLAYS if on_gpu else 1):
@@ -120,23 +120,18 @@ def measure(
     if on_gpu:
         updater.capture()
         updater.update(step, 0.0)
-        torch.cuda.synchronize()
-    begun = time.perf_counter()
-    done = 0
-    while time.perf_counter() - begun < options.seconds:
+    preparation, clock, done = clock.seconds, Clock(device), 0
+    while (seconds := clock.seconds) < options.seconds:
         for _ in range(10 if on_gpu else 1):
             step += replay
             updater.update(step, 0.0)
             done += replay
-        if on_gpu:
-            torch.cuda.synchronize()
-    seconds = time.perf_counter() - begun
     peak = peak_memory(device)
     losses = updater.mean_loss(done)
     if not np.isfinite(losses).all():
         raise RuntimeError(f"{method} diverged: {losses}")
     torch.compiler.reset()
-    return done / seconds, None if peak is None else peak - before, begun - began
+    return done / seconds, None if peak is None else peak - before, preparation
 
 
 def memory_at_rest(device: torch.device) -> int:
@@ -178,11 +173,12 @@ def agents(
 def monolithic_learner(device: torch.device, options: Benchmark) -> tuple[Learner, TrainConfig]:
     """DD on whole plans of Ghugare et al.'s U, with the planner's own settings and batches of 256."""
     whole, states = monolithic(preset("robotics-pointmaze-umaze-v0")), walks()
+    chunks = whole.chunks
     windows = Windows.from_episodes(
-        states, (0, 1), Normalizer.from_data(states.observations), whole.horizon, whole.front_padding,
-        whole.back_padding, device,
+        states, whole.space, Normalizer.from_data(states.observations), chunks.horizon, chunks.front_padding,
+        chunks.back_padding, device,
     )  # fmt: skip
-    denoiser = Denoiser(DenoiserConfig(horizon=whole.horizon, overlap=whole.overlap, dim=2)).to(device)
+    denoiser = Denoiser(DenoiserConfig(chunks.horizon, chunks.overlap, len(whole.space.dims))).to(device)
     if device.type == "cuda" and options.compile:
         denoiser.compile_network()
     training = TrainConfig(batch=options.batch or 256)
@@ -205,11 +201,11 @@ def acting(method: str, device: torch.device, options: Benchmark) -> float:
     policy.reset(observations, observations)
     for _ in range(10):
         policy.act(observations, active)
-    begun, steps = time.perf_counter(), 0
-    while time.perf_counter() - begun < options.seconds / 3:
+    clock, steps = Clock(), 0
+    while (seconds := clock.seconds) < options.seconds / 3:
         policy.act(observations, active)
         steps += options.episodes
-    return steps / (time.perf_counter() - begun)
+    return steps / seconds
 
 
 def walks(count: int = 1000, length: int = 201) -> Episodes:

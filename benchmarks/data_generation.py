@@ -16,7 +16,6 @@ import os
 import platform
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import joblib
 import tyro
 from joblib.externals.loky import get_reusable_executor
+from reproduce import Clock
 
 from compdiffuser.data import generate, storage
 from compdiffuser.data.statistics import statistics
@@ -60,9 +60,9 @@ def measured(name: str, options: Benchmark) -> dict[str, Any]:
     """Make a dataset from nothing: how long that takes, and what it gives."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.npz"
-        load, cpu, began = os.getloadavg()[0], sum(os.times()[:4]), time.perf_counter()
-        generate.make(name, options.episodes, options.workers, out=path, policy=expert_for(preset(name)))
-        seconds = time.perf_counter() - began
+        load, cpu, clock = os.getloadavg()[0], cpu_seconds(), Clock()
+        generate.make(name, options.episodes, options.workers, out=path, steersman=expert_for(preset(name)))
+        seconds = clock.seconds
         get_reusable_executor().shutdown(wait=True)  # the system counts a worker's time once it has ended
         manifests = [storage.manifest_of(path) or {}, storage.manifest_of(storage.validation_of(path)) or {}]
         states = sum(manifest["states"] for manifest in manifests)
@@ -75,10 +75,15 @@ def measured(name: str, options: Benchmark) -> dict[str, Any]:
             "episodes": sum(manifest["episodes"] for manifest in manifests),
             "states": states,
             "seconds": round(seconds, 1),
-            "cpu_seconds": round(sum(os.times()[:4]) - cpu, 1),
+            "cpu_seconds": round(cpu_seconds() - cpu, 1),
             "steps_per_second": round(states / seconds),
         }
         return {"speed": speed, **description(name, path)}
+
+
+def cpu_seconds() -> float:
+    """Seconds of this process and of those that it started and that have ended."""
+    return sum(os.times()[:4])
 
 
 def description(name: str, path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from compdiffuser.presets import PRESETS
 
 HORIZONS = (8, 12, 16, 20, 24, 28)
 CELLS: dict[str, list[str]] = {}
-for name in (name for name in PRESETS if name.startswith("antmaze-")):
+for name in (name for name, record in PRESETS.items() if record.domain.family == "ant"):
     CELLS[f"{name}-replan"] = [name]
     CELLS[f"{name}-no-replan"] = [name, "--no-replan"]
     CELLS[f"{name}-gsc"] = [name, "--sampler", "gsc", "--no-replan"]

@@ -7,21 +7,19 @@ Each cell writes results/NAME.json; `compdiffuser report` turns those files into
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
+from reproduce import Clock, Failed, compdiffuser, options_of, share_of_cores
 
 from compdiffuser.presets import PRESETS
 
 GIANT = "pointmaze-giant-stitch-v0"
 CELLS: dict[str, list[str]] = {}
-for name in (name for name in PRESETS if "pointmaze" in name):
+for name in (name for name, record in PRESETS.items() if record.domain.family == "point"):
     CELLS[f"{name}-replan"] = [name]
     CELLS[f"{name}-no-replan"] = [name, "--no-replan"]
 for sampler in ("autoregressive", "autoregressive-backward", "parallel", "gsc"):
@@ -50,29 +48,30 @@ def main(cells: dict[str, list[str]]) -> None:
     options = tyro.cli(Benchmark)
     chosen = [cell for cell in cells if not options.only or any(word in cell for word in options.only)]
     with ThreadPoolExecutor(options.jobs) as pool:
-        codes = list(pool.map(lambda cell: run(cell, cells[cell], options), chosen))
-    sys.exit(max(codes, default=0))
+        done = list(pool.map(lambda cell: run(cell, cells[cell], options), chosen))
+    sys.exit(0 if all(done) else 1)
 
 
-def run(cell: str, evaluation: list[str], options: Benchmark) -> int:
-    arguments = [part.replace("{runs}", str(options.monolithic)) for part in evaluation]
-    workers = max((os.cpu_count() or 1) // options.jobs, 1)
-    command = [
-        sys.executable, "-m", "compdiffuser", "eval", *arguments, "--seeds", str(options.seeds),
-        "--workers", str(workers), "--device", options.device, "--out", str(options.results / f"{cell}.json"),
-    ]  # fmt: skip
+def run(cell: str, evaluation: list[str], options: Benchmark) -> bool:
+    """Evaluate a cell and tell what came of it; whether that went well."""
+    arguments = ["eval", *(part.replace("{runs}", str(options.monolithic)) for part in evaluation)]
+    arguments += options_of(
+        seeds=options.seeds, workers=share_of_cores(options.jobs), device=options.device, episodes=options.episodes,
+        out=options.results / f"{cell}.json",
+    )  # fmt: skip
     if options.jobs > 1:
-        command.append("--no-compile")  # compiling in many processes at once takes longer than it saves
-    if options.episodes:
-        command += ["--episodes", str(options.episodes)]
+        arguments.append("--no-compile")  # compiling in many processes at once takes longer than it saves
     if options.dry:
-        print("compdiffuser", *command[3:])
-        return 0
-    began = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True)
-    last = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
-    print(f"{cell}: {last[0] if done.returncode == 0 else last[-1:]} ({time.perf_counter() - began:.0f} s)", flush=True)
-    return done.returncode
+        print("compdiffuser", *arguments)
+        return True
+    clock = Clock()
+    try:
+        told = compdiffuser(*arguments).strip().splitlines()[0]
+    except Failed as error:
+        print(f"{cell}: {error}", flush=True)
+        return False
+    print(f"{cell}: {told} ({clock.seconds:.0f} s)", flush=True)
+    return True
 
 
 if __name__ == "__main__":

@@ -12,10 +12,7 @@ the script passes over the cells that are, and goes on with training where it wa
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +20,7 @@ from typing import Any
 
 import reproduce
 import tyro
+from reproduce import CALM, Clock, Failed, compdiffuser, options_of, share_of_cores
 
 from compdiffuser.baselines.training import whole_replays
 from compdiffuser.files import read_json, write_json
@@ -88,19 +86,19 @@ def main() -> None:
         for cell in chosen:
             print(" && ".join("compdiffuser " + " ".join(part) for part in commands(cell, options)))
         return
-    began = time.perf_counter()
+    clock = Clock()
     needed = [cell.dataset for cell in chosen if cell.trains and not finished(cell, options)]
     with (
         ThreadPoolExecutor(1) as maker,
         ThreadPoolExecutor(options.trainers) as trainers,
         ThreadPoolExecutor(options.jobs) as evaluators,
     ):
-        making = {name: maker.submit(compdiffuser, ["data", "make", name]) for name in DATASETS if name in needed}
+        making = {name: maker.submit(compdiffuser, "data", "make", name) for name in DATASETS if name in needed}
         training = {
             cell: trainers.submit(train, cell, making.get(cell.dataset), options) for cell in chosen if cell.trains
         }
         done = list(evaluators.map(lambda cell: run(cell, training.get(cell), options), chosen))
-    print(f"{sum(done)} of {len(done)} cells done in {time.perf_counter() - began:.0f} s", flush=True)
+    print(f"{sum(done)} of {len(done)} cells done in {clock.seconds:.0f} s", flush=True)
     sys.exit(0 if all(done) else 1)
 
 
@@ -122,14 +120,12 @@ def commands(cell: Cell, options: Benchmark) -> list[list[str]]:
     where = options.device if cell.method in ("dd", "gsc") else "cpu"
     asked: list[list[str]] = []
     if cell.trains:
-        training = ["train", cell.dataset, "--method", cell.method, "--out", out]
-        training += ["--device", options.device]
         updates = updates_of(cell, options)
-        training += ["--steps", str(updates), "--checkpoint-every", str(max(updates // 4, 1))]
-        if batch := options.batch or BATCH.get(cell.method):
-            training += ["--batch", str(batch)]
+        training = ["train", cell.dataset, *options_of(method=cell.method, out=out, device=options.device)]
+        training += options_of(steps=updates, checkpoint_every=max(updates // 4, 1))
+        training += options_of(batch=options.batch or BATCH.get(cell.method))
         if cell.method != "dd":
-            training += ["--seeds-at-once", str(options.seeds), "--augment", cell.augment]
+            training += options_of(seeds_at_once=options.seeds, augment=cell.augment)
         asked.append(training if options.compile else [*training, "--no-compile"])
     how = {
         # One plan per episode: with new plans, a point that is led astray still roams a small maze and finds its goal.
@@ -137,10 +133,12 @@ def commands(cell: Cell, options: Benchmark) -> list[list[str]]:
         "dd": [out, "--method", "dd", "--sampler", "parallel", "--candidates", "1", "--no-replan"],
         "gsc": [cell.dataset, "--sampler", "gsc", "--no-replan"],
     }
-    evaluate = ["eval", *how.get(cell.method, [out, "--method", cell.method]), "--seeds", str(options.seeds)]
-    evaluate += ["--workers", str(max((os.cpu_count() or 1) // options.jobs, 1)), "--no-compile", "--device", where]
-    evaluate += ["--out", str(result_of(cell, options))]
-    return [*asked, evaluate + (["--episodes", str(options.episodes)] if options.episodes else [])]
+    evaluate = ["eval", *how.get(cell.method, [out, "--method", cell.method]), "--no-compile"]
+    evaluate += options_of(
+        seeds=options.seeds, workers=share_of_cores(options.jobs), device=where, out=result_of(cell, options),
+        episodes=options.episodes,
+    )  # fmt: skip
+    return [*asked, evaluate]
 
 
 def updates_of(cell: Cell, options: Benchmark) -> int:
@@ -169,9 +167,9 @@ def train(cell: Cell, data: Future[str] | None, options: Benchmark) -> dict[str,
         return {}
     if data is not None:
         data.result()
-    began = time.perf_counter()
-    compdiffuser(commands(cell, options)[0])
-    return {"train": round(time.perf_counter() - began, 1)}
+    clock = Clock()
+    compdiffuser(*commands(cell, options)[0], **CALM)
+    return {"train": round(clock.seconds, 1)}
 
 
 def run(cell: Cell, training: Future[dict[str, float]] | None, options: Benchmark) -> bool:
@@ -183,12 +181,12 @@ def run(cell: Cell, training: Future[dict[str, float]] | None, options: Benchmar
     folder.mkdir(parents=True, exist_ok=True)
     try:
         seconds = training.result() if training is not None else {}
-        began = time.perf_counter()
-        compdiffuser(commands(cell, options)[-1])
-        seconds["eval"] = round(time.perf_counter() - began, 1)
-    except subprocess.CalledProcessError as error:
-        (folder / "error.txt").write_text(error.stderr)
-        print(f"{cell.name}: {' '.join(error.stderr.strip().splitlines()[-1:])}", flush=True)
+        clock = Clock()
+        compdiffuser(*commands(cell, options)[-1], **CALM)
+        seconds["eval"] = round(clock.seconds, 1)
+    except Failed as error:
+        (folder / "error.txt").write_text(error.said)
+        print(f"{cell.name}: {error}", flush=True)
         return False
     result = read_json(result_of(cell, options))
     result |= {"training": training_of(folder)} if cell.trains else {}
@@ -205,13 +203,6 @@ def told(cell: Cell, options: Benchmark) -> str:
     return reproduce.command(f"python benchmarks/ghugare.py --only {cell.name}", options, names)
 
 
-def compdiffuser(arguments: list[str]) -> str:
-    """Run a command in a process of its own; its standard output."""
-    environment = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4", **os.environ}
-    command = [sys.executable, "-m", "compdiffuser", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-
-
 def already_trained(folder: Path, updates: int) -> bool:
     path = folder / "config.json"
     return path.exists() and read_json(path)["record"].get("outcome", {}).get("steps") == updates
@@ -219,16 +210,11 @@ def already_trained(folder: Path, updates: int) -> bool:
 
 def training_of(folder: Path) -> dict[str, Any]:
     """Time, speed and size of a training run."""
-    config = read_json(folder / "config.json")
-    record = config["record"]
-    outcome = record["outcome"]
+    trained = reproduce.training_of(folder)
     return {
-        **outcome,
-        "updates_per_second": round(outcome["steps"] / max(outcome["seconds"], 1e-9), 1),
-        "batch": record["training"]["batch"],
-        "seeds_at_once": len(config.get("seeds", [0])),
-        "parameters": record["parameters"],
-        "device": record["device"],
+        **trained,
+        "updates_per_second": round(trained["steps"] / max(trained["seconds"], 1e-9), 1),
+        "seeds_at_once": len(read_json(folder / "config.json").get("seeds", [0])),
     }
 
 

@@ -10,7 +10,6 @@ captures CUDA graphs, is listed too. Problems are random cells at least ten step
 from __future__ import annotations
 
 import resource
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,12 +19,13 @@ import numpy as np
 import torch
 import tyro
 from figures import Figures
+from reproduce import Clock
 from torch import Tensor
 
 from compdiffuser import Planner
 from compdiffuser.compose import ORDERS, Chains, Schedule, sample
 from compdiffuser.compose.schedule import SamplerConfig
-from compdiffuser.data.mazes import maze
+from compdiffuser.presets import preset
 from compdiffuser.types import Array
 
 NAME = "pointmaze-giant-stitch-v0"
@@ -62,9 +62,9 @@ def main() -> None:
 
 def one_by_one(planner: Planner, starts: Array, goals: Array, options: Benchmark, note: Callable[..., None]) -> None:
     """One plan at a time, with automatic K."""
-    began = time.perf_counter()
+    clock = Clock()
     planner.plan(starts[0], goals[0])
-    note("one plan, automatic K, first call", time.perf_counter() - began, "s")
+    note("one plan, automatic K, first call", clock.seconds, "s")
     seconds, certified = second_calls(planner, starts[: options.problems], goals[: options.problems])
     note("one plan, automatic K, median", float(np.median(seconds)), "s", target=1 if on_gpu(planner) else 15)
     note("one plan, automatic K, slowest", max(seconds), "s")
@@ -76,15 +76,15 @@ def second_calls(planner: Planner, starts: Array, goals: Array, candidates: int 
     seconds, certified = [], 0
     for start, goal in zip(starts, goals, strict=True):
         planner.plan(start, goal, n_candidates=candidates)  # captures this problem's shapes
-        began = time.perf_counter()
+        clock = Clock()
         certified += planner.plan(start, goal, n_candidates=candidates).ok
-        seconds.append(time.perf_counter() - began)
+        seconds.append(clock.seconds)
     return seconds, certified / len(seconds)
 
 
 def sampling(planner: Planner, options: Benchmark, note: Callable[..., None]) -> None:
     """The paper's sampler (50 deterministic steps, guidance 2) against K, and the wavefront against the sequence."""
-    config = SamplerConfig(steps=50, eta=0.0, repeats=1, guidance=2.0)
+    config = SamplerConfig.paper()
     schedule = Schedule.build(planner.denoise.denoiser.formulation.sampling_levels, config, planner.device)
     for k in options.chunks:
         ends = torch.zeros(options.candidates, planner.model.dim, device=planner.device)
@@ -94,7 +94,7 @@ def sampling(planner: Planner, options: Benchmark, note: Callable[..., None]) ->
         def draw(order: str, chains: Chains = chains) -> Tensor:
             return sample(
                 planner.denoise, chains, schedule, ORDERS[order](chains),
-                horizon=planner.model.horizon, overlap=planner.model.overlap, guidance=2.0,
+                horizon=planner.model.horizon, overlap=planner.model.overlap, guidance=config.guidance,
             )  # fmt: skip
 
         for order in ("autoregressive", "parallel", *(("sequential",) if k in (3, 6, 9) else ())):
@@ -114,18 +114,17 @@ def timed(call: Callable[[], object], planner: Planner, repeats: int = 3) -> flo
     """Best of `repeats`, after one call that is not counted."""
     best = float("inf")
     for attempt in range(repeats + 1):
-        began = time.perf_counter()
+        clock = Clock(planner.device)
         call()
-        if on_gpu(planner):
-            torch.cuda.synchronize()
         if attempt or not on_gpu(planner):
-            best = min(best, time.perf_counter() - began)
+            best = min(best, clock.seconds)
     return best
 
 
 def problems(count: int) -> tuple[Array, Array]:
     """Random starts and goals [P, 2] at least ten cells apart."""
-    layout = maze("giant")
+    layout = preset(NAME).maze
+    assert layout is not None
     rng = np.random.default_rng(0)
     cells = layout.free_cells
     pairs: list[tuple[Array, Array]] = []

@@ -1,9 +1,93 @@
-"""The command that makes a figure, as its result file tells it."""
+"""What all benchmarks share: running `compdiffuser`, timing, what a training took, and the command behind a figure."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from compdiffuser.artifact import CONFIG
+from compdiffuser.files import read_json
+
+CALM = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}
+"""For processes that run side by side."""
+
+
+class Failed(RuntimeError):
+    """A command that ended with an error."""
+
+    def __init__(self, arguments: Sequence[str], said: str) -> None:
+        self.said = said.strip()
+        """What it wrote to its standard error."""
+        super().__init__(f"compdiffuser {' '.join(arguments)}: {' '.join(self.said.splitlines()[-1:])}")
+
+
+class Clock:
+    """Measures time, from when it is made. Given a GPU, it waits for its work to be done."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.device = device
+        self._began = self._now()
+
+    @property
+    def seconds(self) -> float:
+        return self._now() - self._began
+
+    def _now(self) -> float:
+        if self.device is not None and self.device.type == "cuda":
+            import torch
+
+            torch.cuda.synchronize(self.device)
+        return time.perf_counter()
+
+
+def compdiffuser_command(*arguments: str) -> list[str]:
+    """`compdiffuser …` as this Python runs it."""
+    return [sys.executable, "-m", "compdiffuser", *arguments]
+
+
+def compdiffuser(*arguments: str, **environment: str) -> str:
+    """Run `compdiffuser …` in a process of its own; its standard output. `environment` sets variables that are not set.
+
+    Raises Failed where its exit code is not 0.
+    """
+    run = subprocess.run(
+        compdiffuser_command(*arguments), capture_output=True, text=True, env={**environment, **os.environ}
+    )  # fmt: skip
+    if run.returncode:
+        raise Failed(arguments, run.stderr)
+    return run.stdout
+
+
+def share_of_cores(jobs: int) -> int:
+    """Worker processes for each of so many jobs side by side."""
+    return max((os.cpu_count() or 1) // jobs, 1)
+
+
+def options_of(**given: Any) -> list[str]:
+    """Command-line options; those that are None are left out."""
+    named = ((f"--{name.replace('_', '-')}", value) for name, value in given.items() if value is not None)
+    return [word for name, value in named for word in (name, str(value))]
+
+
+def training_of(run: Path) -> dict[str, Any]:
+    """Time, size and hardware of the training that left an artifact in `run`."""
+    record = read_json(run / CONFIG)["record"]
+    about = {"parameters": record["parameters"], "batch": record["training"]["batch"], "device": record["device"]}
+    return {**record["outcome"], **about}
+
+
+def ship(run: Path, target: Path) -> None:
+    """Copy an artifact and its log, without what a run resumes from. Its config, which names the rest, comes last."""
+    target.mkdir(parents=True, exist_ok=True)
+    parts = [part["file"] for part in read_json(run / CONFIG)["parts"].values()]
+    for file in (*parts, "log.csv", CONFIG):
+        shutil.copy(run / file, target / file)
 
 
 def command(start: str, options: Any, names: Sequence[str], **more: Any) -> str:

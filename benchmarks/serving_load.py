@@ -15,7 +15,6 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -29,8 +28,9 @@ from typing import Any
 import numpy as np
 import tyro
 from figures import Figures
+from reproduce import Clock, compdiffuser_command
 
-from compdiffuser.data.mazes import maze
+from compdiffuser.presets import preset
 
 MODEL = "pointmaze-giant-stitch-v0"
 STEPS = 8
@@ -105,7 +105,7 @@ def main() -> None:
 @contextmanager
 def served() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server as a user starts it, and its address."""
-    command = [sys.executable, "-m", "compdiffuser", "serve", "--port", "0"]
+    command = compdiffuser_command("serve", "--port", "0")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         address = next(found[0] for line in server.stderr if (found := re.search(r"http://\S+", line)))
@@ -117,28 +117,27 @@ def served() -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 def run(address: str, server: subprocess.Popen[str], clients: int, options: Benchmark, **asked: Any) -> Load:
-    load = Load()
-    began = time.perf_counter()
-    end = began + options.warm_up + options.seconds
+    """So many clients at once, each asking again as soon as it is answered."""
+    load, clock = Load(), Clock()
+    end = options.warm_up + options.seconds
 
     def watch() -> None:
-        while time.perf_counter() < end:
+        while clock.seconds < end:
             status = Path(f"/proc/{server.pid}/status").read_text()
             load.memory.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
             time.sleep(1)
 
     def ask(number: int) -> None:
         problems = problem_stream(1000 * clients + number)
-        while time.perf_counter() < end:
-            sent = time.perf_counter()
+        while (sent := clock.seconds) < end:
             body = json.dumps({"model": MODEL, **next(problems), **asked}).encode()
             request = urllib.request.Request(f"{address}/v1/plan", body, {"content-type": "application/json"})
             try:
                 with urllib.request.urlopen(request, timeout=120) as reply:
                     plan = json.load(reply)
-                now = time.perf_counter()
+                now = clock.seconds
                 if now < end:
-                    load.answered.append((now - began, now - sent, {name: plan[name] for name in ("ok", "score")}))
+                    load.answered.append((now, now - sent, {name: plan[name] for name in ("ok", "score")}))
             except urllib.error.HTTPError as error:
                 if error.code == 429:
                     load.refused += 1
@@ -159,7 +158,8 @@ def run(address: str, server: subprocess.Popen[str], clients: int, options: Benc
 
 def problem_stream(seed: int) -> Iterator[dict[str, Any]]:
     """Random pairs of free cells at most `STEPS` steps apart, never the same twice, each with its own seed."""
-    layout, rng = maze("giant"), np.random.default_rng(seed)
+    layout, rng = preset(MODEL).maze, np.random.default_rng(seed)
+    assert layout is not None
     cells = layout.free_cells
     while True:
         ends = [cells[rng.integers(len(cells))] for _ in range(2)]
@@ -177,14 +177,14 @@ def first_second(address: str, note: Callable[..., None]) -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for _ in range(5):
             page = browser.new_context().new_page()
-            began = time.perf_counter()
+            clock = Clock()
             page.goto(address)
             page.wait_for_selector("html[data-ready]")
-            ready.append(time.perf_counter() - began)
-            began = time.perf_counter()
+            ready.append(clock.seconds)
+            clock = Clock()
             page.click("#plan")
             page.wait_for_selector("article[data-frames]")
-            frame.append(time.perf_counter() - began)
+            frame.append(clock.seconds)
             page.context.close()
             time.sleep(1)
         browser.close()

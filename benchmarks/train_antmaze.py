@@ -11,16 +11,13 @@ file from the records of the shipped planners, and trains nothing.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
+from reproduce import Clock, compdiffuser, options_of, ship, training_of
 
 from compdiffuser.files import read_json, write_json
 
@@ -58,49 +55,40 @@ def main() -> None:
     if options.collect:
         return collect(options, {})
     waited: dict[str, float] = {}
-    given = ["--expert", str(options.expert)] if options.expert else []
+    given = options_of(expert=options.expert)
     maker = ThreadPoolExecutor(1)
     making = {name: maker.submit(call, "data", "make", name, *given) for name in options.only}
     for name in options.only:
-        began = time.perf_counter()
+        clock = Clock()
         making[name].result()
-        waited[name] = time.perf_counter() - began
+        waited[name] = clock.seconds
         planner, controller = options.runs / f"{name}-compdiffuser", options.runs / f"{name}-controller"
-        call("train", name, "--time-limit", str(options.seconds or SECONDS[name]), "--out", str(planner))
+        call("train", name, *options_of(time_limit=options.seconds or SECONDS[name], out=planner))
         ship(planner, options.out / name)
         collect(options, waited)
-        steps = ["--steps", str(options.controller_steps)]
-        call("train-controller", name, *steps, "--out", str(controller))
+        steps = options.controller_steps
+        call("train-controller", name, *options_of(steps=steps, out=controller))
         ship(controller, options.out / "controllers" / name)
         for horizon in options.horizons:
-            out = ["--out", str(options.runs / f"{name}-controller-{horizon}")]
-            call("train-controller", name, *steps, "--horizon", str(horizon), *out)
+            out = options.runs / f"{name}-controller-{horizon}"
+            call("train-controller", name, *options_of(steps=steps, horizon=horizon, out=out))
 
 
 def collect(options: Benchmark, waited: Mapping[str, float]) -> None:
     """Write what the planners that are there took to train, and how long they waited for data, where that is known."""
     planners = read_json(options.results)["planners"] if options.results.exists() else {}
     for name in options.only:
-        if (file := options.out / name / "config.json").exists():
-            record = read_json(file)["record"]
-            figures = {**record["outcome"], "parameters": record["parameters"], "batch": record["training"]["batch"]}
+        if (options.out / name / "config.json").exists():
             given = {"waited_for_data": round(waited[name], 1)} if name in waited else {}
-            planners[f"{name}/compdiffuser"] = {**figures, **given, "device": record["device"]}
+            planners[f"{name}/compdiffuser"] = {**training_of(options.out / name), **given}
     command = "python benchmarks/train_antmaze.py" + " --collect" * options.collect
     write_json(options.results, {"command": command, "planners": planners})
 
 
 def call(*arguments: str) -> None:
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "compdiffuser", *arguments], check=True)
-    print(f"compdiffuser {' '.join(arguments)}: {time.perf_counter() - began:.0f} s", flush=True)
-
-
-def ship(run: Path, target: Path) -> None:
-    """Copy what a checkpoint is made of, and its log; not the state that a run resumes from."""
-    target.mkdir(parents=True, exist_ok=True)
-    for file in (*run.glob("*.safetensors"), run / "config.json", run / "log.csv"):
-        shutil.copy(file, target / file.name)
+    clock = Clock()
+    compdiffuser(*arguments)
+    print(f"compdiffuser {' '.join(arguments)}: {clock.seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

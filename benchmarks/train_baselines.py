@@ -19,7 +19,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ import numpy as np
 import reproduce
 import torch
 import tyro
+from reproduce import CALM, Clock, Failed, compdiffuser, options_of, share_of_cores
 
 from compdiffuser.baselines.checkpoint import BaselineCheckpoint, load
 from compdiffuser.baselines.presets import config_for
@@ -37,8 +37,8 @@ from compdiffuser.data import storage
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.rollout import evaluate
 from compdiffuser.files import read_json, write_json
-from compdiffuser.planning.checkpoint import choose_device
 from compdiffuser.presets import preset
+from compdiffuser.runs import choose_device
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import UserError
 
@@ -88,7 +88,7 @@ def main() -> None:
     if options.inside:
         try:
             run_cell(options.methods[0], options.datasets[0], options)
-        except UserError as error:
+        except (UserError, Failed) as error:
             sys.exit(str(error))
         return
     for name in options.datasets:
@@ -116,18 +116,11 @@ def run_all(options: Benchmark) -> bool:
     return not failed
 
 
-def compdiffuser(*arguments: str) -> None:
-    """Run a command in a process of its own; where it fails, say why and leave."""
-    ended = subprocess.run([sys.executable, "-m", "compdiffuser", *arguments], capture_output=True, text=True)
-    if ended.returncode:
-        sys.exit(f"compdiffuser {' '.join(arguments)} failed:\n{ended.stderr.strip()}")
-
-
 def start_cell(cell: tuple[str, str]) -> int:
     """Run a cell as a process of its own, with the options this script was given."""
     method, dataset = cell
     command = [sys.executable, *sys.argv, "--methods", method, "--datasets", dataset, "--inside"]
-    return subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}).returncode
+    return subprocess.run(command, env={**os.environ, **CALM}).returncode
 
 
 def folder(method: str, dataset: str, options: Benchmark) -> Path:
@@ -196,10 +189,10 @@ def measure(out: Path, method: str, dataset: str, options: Benchmark) -> None:
     checkpoint = load(out, method)
     record, outcome = checkpoint.record, checkpoint.record["outcome"]
     print(f"{dataset}/{method}: {outcome['steps']} updates in {outcome['seconds']:.0f} s", flush=True)
-    began = time.perf_counter()
-    workers = max((os.cpu_count() or 1) // options.jobs, 1)
+    clock = Clock()
+    workers = share_of_cores(options.jobs)
     curve = []
-    with EnvironmentPool(preset(dataset), workers) as pool:
+    with EnvironmentPool(preset(dataset).domain, workers) as pool:
         for updates in snapshots(options):
             if (younger := out / f"after-{updates}").is_dir():
                 curve.append({"updates": updates, **point(younger, method, pool, options.curve_episodes)})
@@ -219,7 +212,7 @@ def measure(out: Path, method: str, dataset: str, options: Benchmark) -> None:
             "precision": options.precision,
             "compiled": record["compiled"],
             "device": record["device"],
-            "evaluation_seconds": round(time.perf_counter() - began, 1),
+            "evaluation_seconds": round(clock.seconds, 1),
             "curve_episodes_per_task": options.curve_episodes,
             "curve": curve,
         },
@@ -249,11 +242,10 @@ def measured(checkpoint: BaselineCheckpoint, pool: EnvironmentPool, episodes: in
 def final(out: Path, method: str, dataset: str, workers: int, options: Benchmark) -> dict[str, Any]:
     """The last agents through the command that anyone would use; half an evaluation stays in the run's folder."""
     path = out / "result.json"
-    compdiffuser(
-        "eval", str(out), "--method", method, "--seeds", str(options.seeds), "--workers", str(workers),
-        "--device", ACTS_ON.type, "--no-compile", "--out", str(path),
-        *(["--episodes", str(options.episodes)] if options.episodes else []),
+    asked = options_of(
+        method=method, seeds=options.seeds, workers=workers, device=ACTS_ON.type, out=path, episodes=options.episodes
     )  # fmt: skip
+    compdiffuser("eval", str(out), "--no-compile", *asked)
     result: dict[str, Any] = read_json(path)
     write_json(options.results / f"{dataset}-{method}.json", result)
     return result

@@ -9,22 +9,19 @@ time, updates and memory go to results/training_pointmaze.json.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
+from reproduce import Clock, compdiffuser, ship, training_of
 
 from compdiffuser.baselines.decision_diffuser import monolithic
 from compdiffuser.data import storage
 from compdiffuser.files import read_json, write_json
-from compdiffuser.planning.checkpoint import choose_device
 from compdiffuser.planning.training import train_planner
 from compdiffuser.presets import preset
+from compdiffuser.runs import choose_device
 from compdiffuser.training.config import TrainConfig
 
 SECONDS = {
@@ -57,38 +54,27 @@ class Benchmark:
 def main() -> None:
     options = tyro.cli(Benchmark)
     maker = ThreadPoolExecutor(1)
-    making = {name: maker.submit(make, name) for name in options.only}
+    making = {name: maker.submit(compdiffuser, "data", "make", name) for name in options.only}
     device = choose_device(options.device)
     figures = read_json(options.results) if options.results.exists() else {"planners": {}}
     for name in options.only:
-        waiting = time.perf_counter()
+        clock = Clock()
         making[name].result()
-        waited = time.perf_counter() - waiting
+        waited = round(clock.seconds, 1)
         record = preset(name) if options.method == "compdiffuser" else monolithic(preset(name))
         config = TrainConfig(
             steps=10_000_000, time_limit=options.seconds or SECONDS[name], batch=options.batch, checkpoint_every=10_000
         )
         run = options.runs / f"{name}-{options.method}"
-        checkpoint = train_planner(
+        train_planner(
             storage.load(name), record, run, config=config, device=device, method=options.method,
             manifest=storage.manifest_of(storage.file_of(name)), progress=False, snapshots=options.snapshots,
         )  # fmt: skip
-        target = checkpoint.save(options.out / name)
-        shutil.copy(run / "log.csv", target / "log.csv")
-        outcome = checkpoint.record["outcome"]
-        figures["planners"][f"{name}/{options.method}"] = {
-            **outcome,
-            "parameters": checkpoint.record["parameters"],
-            "waited_for_data": round(waited, 1),
-            "batch": options.batch,
-            "device": checkpoint.record["device"],
-        }
-        print(f"{name}: {outcome}, waited {waited:.1f} s for data", flush=True)
+        ship(run, options.out / name)
+        taken = {**training_of(run), "waited_for_data": waited}
+        figures["planners"][f"{name}/{options.method}"] = taken
+        print(f"{name}: {taken}", flush=True)
         write_json(options.results, {"command": "python benchmarks/train_pointmaze.py", **figures})
-
-
-def make(name: str) -> None:
-    subprocess.run([sys.executable, "-m", "compdiffuser", "data", "make", name], check=True, capture_output=True)
 
 
 if __name__ == "__main__":

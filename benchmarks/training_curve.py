@@ -12,8 +12,6 @@ measured. A point that fails is told of and left out; the exit code is then 1.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import tyro
+from reproduce import compdiffuser, options_of, share_of_cores
 
 from compdiffuser.evaluation.results import provenance
 from compdiffuser.files import read_json, write_json
@@ -62,8 +61,7 @@ def main() -> None:
             try:
                 points.append(done.result())
             except Exception as error:  # whatever it was, the other points are worth having
-                told = error.stderr if isinstance(error, subprocess.CalledProcessError) else error
-                print(f"{running[done]} failed: {told}", file=sys.stderr, flush=True)
+                print(f"{running[done]} failed: {error}", file=sys.stderr, flush=True)
                 failed = True
                 continue
             points.sort(key=lambda entry: float(entry["seconds"]))
@@ -73,14 +71,12 @@ def main() -> None:
 
 def point(folder: Path, options: Benchmark) -> dict[str, Any]:
     """Seconds of training and success of one planner."""
-    workers = max((os.cpu_count() or 1) // options.jobs, 1)
-    command = [
-        sys.executable, "-m", "compdiffuser", "eval", str(folder), "--no-replan", "--json", "--device", options.device,
-        "--seeds", str(options.seeds), "--workers", str(workers), *(["--no-compile"] if options.jobs > 1 else []),
-        *(["--episodes", str(options.episodes)] if options.episodes else []),
-        *(["--plans", str(options.plans)] if options.plans else []),
-    ]  # fmt: skip
-    summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    asked = options_of(
+        device=options.device, seeds=options.seeds, workers=share_of_cores(options.jobs), episodes=options.episodes,
+        plans=options.plans,
+    )  # fmt: skip
+    together = ["--no-compile"] if options.jobs > 1 else []
+    summary = json.loads(compdiffuser("eval", str(folder), "--no-replan", "--json", *asked, *together))
     made = curve_point(folder, summary)
     told = f"{made['success']:.1f} ± {made['std']:.1f}"
     print(f"{made['seconds']:.0f} s ({made['training']}): {told}", file=sys.stderr, flush=True)

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter
 from PIL import Image
 
-from compdiffuser.data.mazes import maze
+from compdiffuser.domains import PLANE
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.plotting.mazes import draw_maze
@@ -72,13 +72,13 @@ class Recorder:
 def denoising(planner: Planner, seed: int) -> Figure:
     """Five moments of one denoising: the noisy chunks as dots, the current estimate of the clean plan as lines."""
     count = 4
-    planner = planner.with_sampler(order="parallel")
-    planner.denoise = Recorder(planner.denoise)  # type: ignore[assignment]
+    recorder = Recorder(planner.denoise)
+    planner.denoise = recorder  # type: ignore[assignment]
+    planner = planner.with_config(refine=None).with_sampler(order="parallel")
     plan = planner.plan(START, GOAL, n_chunks=RIGHT_K, n_candidates=count, seed=seed)
-    # The chosen candidate's rows; calls of another size are the score's, not the sampler's.
-    chosen = int(np.abs(plan.scores - plan.score).argmin())
-    rows = slice(chosen * RIGHT_K, (chosen + 1) * RIGHT_K)
-    calls = [call for call in planner.denoise.calls if len(call[1]) == count * RIGHT_K]  # type: ignore[attr-defined]
+    # The chosen candidate's rows; calls of another size are the judge's, not the sampler's.
+    rows = slice(plan.candidate * RIGHT_K, (plan.candidate + 1) * RIGHT_K)
+    calls = [call for call in recorder.calls if len(call[1]) == count * RIGHT_K]
     figure, axes = _row(5)
     for ax, level in zip(axes[:-1], (10.0, 4.0, 1.4, 0.1), strict=True):
         # The last of the calls at this level: a level in the resampling window has several.
@@ -98,7 +98,7 @@ def denoising(planner: Planner, seed: int) -> Figure:
 def chunks(planner: Planner, seed: int) -> Figure:
     """The best plan for too few, enough and more than enough chunks, with scores."""
     # Small waves stop as soon as a plan is certified.
-    planner.config = replace(planner.config, wave=4)
+    planner = planner.with_config(wave=4)
     counts = (2, RIGHT_K, 8)
     figure, axes = _row(len(counts))
     for ax, k in zip(axes, counts, strict=True):
@@ -106,7 +106,7 @@ def chunks(planner: Planner, seed: int) -> Figure:
         _maze(ax, plan)
         _chunks(ax, plan.chunks)
         _verdict(ax, plan, f"K = {k}")
-        print(f"K = {k}: best of {len(plan.scores)}, certified {plan.ok}, {plan.fault() or 'free of walls'}")
+        print(f"K = {k}: best of {len(plan.scores)}, {plan.verdict}, {plan.fault() or 'free of walls'}")
     return figure
 
 
@@ -118,7 +118,7 @@ def candidates(planner: Planner, seed: int) -> Figure:
     planner.advance([search])
     plan = planner.result(search)
     ranked = [
-        (replace(plan, states=planner.states(one), score=one.score, ok=one.certified), one.excess)
+        (replace(plan, states=planner.states(one), score=one.score, verdict=one.verdict), one.verdict.excess)
         for one in search.ranked()
     ]
     figure, axes = _row(3, widths=(1, 1, 0.55))
@@ -132,8 +132,8 @@ def candidates(planner: Planner, seed: int) -> Figure:
     for place, (one, excess) in enumerate(ranked, start=1):
         color, marker = (BAD, "x") if one.fault() else (GOOD, "o")
         axes[2].scatter(place, excess, color=color, marker=marker, s=20, zorder=3)
-        print(f"candidate {place}: excess {excess:.3f}, certified {one.ok}, {one.fault() or 'free of walls'}")
-    axes[2].set_title("circle: free way\ncross: wall or jump", fontsize=8)
+        print(f"candidate {place}: excess {excess:.3f}, {one.verdict}, {one.fault() or 'free of walls'}")
+    axes[2].set_title("circle: free path\ncross: wall or jump", fontsize=8)
     axes[2].axhline(1.0, color="#5c6370", linewidth=0.8, linestyle="--")
     axes[2].annotate("the data's 99.5%", (count, 1.0), ha="right", va="top", fontsize=7, color="#5c6370")
     axes[2].set(yscale="log", xticks=[1, count], xlabel="candidates, best first", ylabel="against the limit")
@@ -148,21 +148,21 @@ def candidates(planner: Planner, seed: int) -> Figure:
 
 
 def scaffold(planner: Planner, seed: int) -> Figure:
-    """A plan from pure noise, the way that the data knows, and the plan that begins from it."""
+    """A plan from pure noise, a path through recorded states, and the plan that starts from it."""
     noise = planner.with_config(scaffold=None)
     straight, plan = (one.plan(*DETOUR, n_candidates=16, seed=seed) for one in (noise, planner))
-    assert planner.routes is not None
+    assert planner.roadmap is not None
     ends = (planner.normalizer.normalize(torch.tensor([place])) for place in DETOUR)
-    way = planner.routes.ways(*ends)[0]
-    assert way is not None
+    path = planner.roadmap.ways(*ends)[0]
+    assert path is not None
     figure, axes = _row(3)
-    for ax, one, word in ((axes[0], straight, "from pure noise"), (axes[2], plan, "from the way")):
+    for ax, one, word in ((axes[0], straight, "from pure noise"), (axes[2], plan, "from the scaffold")):
         _maze(ax, one)
         _chunks(ax, one.chunks)
         _verdict(ax, one, f"{word}, K = {one.n_chunks}")
     _maze(axes[1], plan)
-    axes[1].plot(*planner.normalizer.denormalize(way).numpy().T, color="#22262e", linewidth=1.2, marker=".", ms=3)
-    axes[1].set_title("a way through recorded segments", fontsize=9)
+    axes[1].plot(*planner.normalizer.denormalize(path).numpy().T, color="#22262e", linewidth=1.2, marker=".", ms=3)
+    axes[1].set_title("a path through recorded states", fontsize=9)
     return figure
 
 
@@ -176,14 +176,14 @@ def _row(count: int, widths: tuple[float, ...] | None = None) -> tuple[Figure, l
 def _maze(ax: Axes, plan: Plan) -> None:
     """Walls, start and goal; what noise scatters beyond the maze is cut off."""
     assert plan.maze is not None
-    draw_maze(ax, maze(plan.maze))
+    draw_maze(ax, plan.maze)
     ax.autoscale(False)
     ax.scatter(*plan.start, s=35, marker="o", color="#2a9d8f", edgecolors="white", linewidths=0.8, zorder=6)
     ax.scatter(*plan.goal, s=90, marker="*", color="#e63946", edgecolors="white", linewidths=0.8, zorder=6)
 
 
 def _chunks(ax: Axes, states: Any, alpha: float = 1.0, width: float = 1.6) -> None:
-    lines = [chunk[:, :2] for chunk in states]
+    lines = [PLANE.agent(chunk) for chunk in states]
     ax.add_collection(LineCollection(lines, colors=chunk_colors(len(lines)), linewidths=width, alpha=alpha, zorder=3))
 
 

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from compdiffuser import Plan, Planner
-from compdiffuser.planning.inverse_control import load_controller
+from compdiffuser.following.inverse_dynamics import load_controller
+from compdiffuser.planning.judge import TESTS
 from compdiffuser.presets import PRESETS, preset
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 GIANT = "pointmaze-giant-stitch-v0"
+
+pytestmark = pytest.mark.slow
 
 
 def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess:
@@ -45,18 +48,18 @@ def test_a_shipped_ant_walks_to_its_goals():
     assert sum(result["failures"].values()) == 2 - round(2 * result["success"] / 100)
 
 
-def test_every_ant_has_a_small_controller():
-    names = {name for name, record in PRESETS.items() if record.controller == "inverse-dynamics"}
+def test_every_world_without_a_controller_has_a_small_learned_one():
+    names = {name for name, record in PRESETS.items() if record.domain.controller is None}
     folders = sorted((PRETRAINED / "controllers").iterdir())
-    assert {folder.name for folder in folders} == names
+    assert {folder.name for folder in folders} == names & {folder.name for folder in PRETRAINED.glob("*-v0")}
     for folder in folders:
         assert sum(path.stat().st_size for path in folder.iterdir()) < 2_000_000
-        assert load_controller(folder).network.config.observation == 29
+        assert load_controller(folder).space == preset(folder.name).space
 
 
 def test_every_shipped_planner_is_small_and_complete():
     folders = sorted(PRETRAINED.glob("*-v0"))
-    assert {folder.name for folder in folders} == set(PRESETS)
+    assert {folder.name for folder in folders} <= set(PRESETS)
     for folder in folders:
         assert sum(path.stat().st_size for path in folder.iterdir()) < 10_000_000
         assert {path.name for path in folder.iterdir()} == {
@@ -83,25 +86,8 @@ def test_a_plan_is_drawn_saved_and_printed(tmp_path):
 def test_a_plan_with_too_few_chunks_is_not_certified():
     ends = ["--start", "0,0", "--goal", "52,36"]
     done = run("plan", GIANT, *ends, "--chunks", "2", "--candidates", "4", code=3)
-    assert "NOT certified" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--start", "0", "--goal", "4,0"], "a start has 2 dimensions here"),
-        (["--start", "x,0", "--goal", "4,0"], "the start must be numbers separated by commas, not 'x,0'"),
-        (["--start", "0,0", "--goal", "400,4"], "lies outside the data"),
-        (["--start", "0,0", "--goal", "8,0"], "the goal [8.0, 0.0] lies in a wall"),
-        (["--start", "0,0", "--goal", "4,0", "--chunks", "0"], "must be at least 1, not 0"),
-        (["--start", "0,0", "--goal", "4,0", "--chunks", "some"], "chunks must be 'auto' or a number, not 'some'"),
-        (["--start", "0,0", "--goal", "4,0", "--candidates", "0"], "candidates must be at least 1, not 0"),
-    ],
-)
-def test_mistakes_get_one_sentence_and_code_2(arguments, sentence):
-    done = run("plan", "pointmaze-medium-stitch-v0", *arguments, code=2)
-    assert sentence in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert "NOT certified: " in done.stdout
+    assert any(reason in done.stdout for reason in TESTS.values())
 
 
 def test_own_data_is_trained_on_resumed_and_planned_with(tmp_path):
@@ -118,23 +104,8 @@ def test_own_data_is_trained_on_resumed_and_planned_with(tmp_path):
     steps = [line.split(",")[0] for line in (tmp_path / "run" / "log.csv").read_text().splitlines()]
     assert steps == ["step", "5", "10", "15", "20"]
     planner = Planner.from_pretrained(out, device="cpu")
-    assert planner.preset.horizon == 32
+    assert planner.preset.chunks.horizon == 32
     assert planner.plan([0, 0], [1, 1], n_chunks=2, n_candidates=2).states.shape == (52, 2)
     np.savez(tmp_path / "mine.npz", observations=2 * states, actions=np.zeros_like(states), terminals=ends)
     done = run("train", str(tmp_path / "mine.npz"), "--steps", "30", "--out", out, "--device", "cpu", *small, code=2)
     assert "holds a run on other data of that name" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["nothing-v0"], "unknown dataset 'nothing-v0'"),
-        (["missing.npz"], "missing.npz"),
-        (["pointmaze-medium-stitch-v0", "--dims", "a,b"], "dims are whole numbers separated by commas, not 'a,b'"),
-        (["pointmaze-medium-stitch-v0", "--horizon", "100", "--overlap", "60"], "at most half the horizon 100"),
-        (["pointmaze-medium-stitch-v0", "--steps", "-1"], "steps must be at least 1, not -1"),
-    ],
-)
-def test_mistakes_in_training_get_one_sentence(arguments, sentence):
-    done = run("train", *arguments, "--device", "cpu", code=2)
-    assert sentence in done.stderr

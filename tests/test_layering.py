@@ -10,7 +10,11 @@ import compdiffuser
 ORDER = [
     "types",
     "files",
+    "artifact",
+    "progress",
+    "runs",
     "parallel",
+    "domains",
     "presets",
     "data",
     "plotting",
@@ -20,8 +24,10 @@ ORDER = [
     "training",
     "compose",
     "planning",
+    "following",
     "baselines",
     "evaluation",
+    "reporting",
     "web",
     "cli",
 ]
@@ -43,7 +49,7 @@ def imported(tree: ast.AST, package: str) -> set[str]:
             else:
                 module = node.module or ""
             names = [f"{module}.{alias.name}" for alias in node.names] if module == "compdiffuser" else [module]
-        found |= {name.split(".")[1] for name in names if name.startswith("compdiffuser.")}
+        found |= {name.split(".")[1] for name in names if name.startswith("compdiffuser.")} - {"__version__"}
     return found
 
 
@@ -61,6 +67,12 @@ def test_imports_only_from_above(path):
     for name in imported(ast.parse(path.read_text()), package):
         assert name in ORDER, f"{path} imports compdiffuser.{name}, which has no place in the order of modules"
         assert ORDER.index(name) <= ORDER.index(own), f"{path} imports compdiffuser.{name}, which is below {own}"
+
+
+def test_every_module_has_its_place():
+    """`docs/extending.md` shows the same order."""
+    own = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in module_files()}
+    assert own - {"__main__"} == set(ORDER)
 
 
 def test_the_test_sees_an_upward_import():

@@ -59,6 +59,7 @@ def test_wrong_engines_and_workers_are_named(monkeypatch):
         parallel.run(slow_square, [1], engine="ray")
 
 
+@pytest.mark.slow
 def test_ray_records_what_local_processes_record():
     ray = pytest.importorskip("ray")
     umaze = preset("robotics-pointmaze-umaze-v0")

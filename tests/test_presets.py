@@ -1,10 +1,28 @@
+import json
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
+from compdiffuser import presets
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
-from compdiffuser.presets import PRESETS, preset
+from compdiffuser.domains import DOMAINS, Body, Domain
+from compdiffuser.domains.mazes import Maze
+from compdiffuser.presets import (
+    PRESETS,
+    ChunkConfig,
+    EvaluationConfig,
+    ExecutionConfig,
+    Preset,
+    RecordingConfig,
+    own_preset,
+    preset,
+    register,
+)
 from compdiffuser.types import Episodes, UserError
+
+RECORDS = (RecordingConfig("stitch", 10, 20), ChunkConfig(scaffold=0.25), ExecutionConfig(), EvaluationConfig())
 
 
 @pytest.mark.parametrize(
@@ -19,38 +37,103 @@ from compdiffuser.types import Episodes, UserError
 )
 def test_ants_have_the_papers_limits(name, limit, distance):
     record = preset(name)
-    assert (record.step_limit, record.ogbench_step_limit) == (limit, 1000)
-    assert (record.replan_distance, record.replan_delta, record.max_replans) == (distance, 50, 10)
-    assert (record.expert, record.controller, record.plan_dims) == ("ant", "inverse-dynamics", (0, 1))
-    assert record.expert_noise == (1.0 if record.recipe == "explore" else 0.2)
+    assert (record.evaluation.step_limit, record.evaluation.benchmark_step_limit) == (limit, 1000)
+    assert record.execution == ExecutionConfig(replan_distance=distance, max_replans=10, replan_delta=50)
+    assert (record.domain.body.expert, record.domain.controller, record.space.dims) == ("ant", None, (0, 1))
+    assert record.recording.noise == (1.0 if record.recording.recipe == "explore" else 0.2)
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_an_episode_is_long_enough_for_a_chunk(name):
     record = preset(name)
-    states = np.zeros((record.episode_steps, 2), np.float32)
+    chunks = record.chunks
+    states = np.zeros((record.recording.steps, 2), np.float32)
     episode = Episodes.from_terminals(states, states, np.arange(len(states)) == len(states) - 1)
-    padding = record.front_padding, record.back_padding
     windows = Windows.from_episodes(
-        episode, (0, 1), Normalizer.from_data(states), record.horizon, *padding, stride=record.stride
-    )
+        episode, record.space, Normalizer.from_data(states), chunks.horizon, chunks.front_padding,
+        chunks.back_padding, stride=chunks.stride,
+    )  # fmt: skip
     assert len(windows) > 0
-    assert record.overlap < record.horizon / 2 + 8
-    assert record.horizon % 8 == 0
+    assert chunks.overlap < chunks.horizon / 2 + 8
+    assert chunks.horizon % 8 == 0
 
 
 def test_plans_of_ants_begin_from_scaffolds_and_those_of_points_from_noise():
-    for name, record in PRESETS.items():
-        assert record.scaffold == (0.25 if name.startswith("antmaze-") else None)
+    for record in PRESETS.values():
+        assert record.chunks.scaffold == (0.25 if record.domain.body.has_legs else None)
 
 
 @pytest.mark.parametrize("size", ["medium", "large"])
 def test_chunks_of_explore_data_last_as_long_as_the_papers(size):
-    record = preset(f"antmaze-{size}-explore-v0")
-    assert record.horizon * record.stride == 192
+    chunks = preset(f"antmaze-{size}-explore-v0").chunks
+    assert chunks.horizon * chunks.stride == 192
 
 
 def test_points_need_no_expert():
-    assert all(not record.expert for name, record in PRESETS.items() if "pointmaze" in name)
+    assert all(record.domain.body.expert is None for name, record in PRESETS.items() if "pointmaze" in name)
     with pytest.raises(UserError, match="did you mean 'antmaze-giant-stitch-v0'"):
         preset("antmaze-gigant-stitch-v0")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_description_gives_the_same_preset(name):
+    assert Preset.from_dict(json.loads(json.dumps(preset(name).to_dict()))) == preset(name)
+
+
+def test_a_world_that_is_not_registered_here_can_still_be_planned_in_and_drawn():
+    maze = Maze.drawn("ell", ["####", "#..#", "##.#", "####"], unit=1, origin=(0, 0))
+    elsewhere = own_preset("theirs", Domain("theirs", object, maze=maze)).planning((0, 1, 3))
+    read = Preset.from_dict(json.loads(json.dumps(elsewhere.to_dict())))
+    assert (read.name, read.space, read.chunks) == ("theirs", elsewhere.space, elsewhere.chunks)
+    np.testing.assert_array_equal(read.maze.walls, maze.walls)
+    with pytest.raises(UserError, match="'theirs' has no simulator; register a Domain of that name"):
+        read.domain.open()
+
+
+def test_a_name_is_registered_once(monkeypatch):
+    monkeypatch.setattr("compdiffuser.presets.DOMAINS", dict(DOMAINS))
+    monkeypatch.setattr("compdiffuser.presets.PRESETS", dict(PRESETS))
+    world = Domain("mine")
+    assert register(world) is world
+    assert preset("mine").domain is world
+    with pytest.raises(UserError, match="there is already a world 'mine'"):
+        register(world)
+    with pytest.raises(UserError, match="there is already a dataset 'pointmaze-giant-stitch-v0'"):
+        register(Domain("other"), replace(preset("pointmaze-giant-stitch-v0"), domain=Domain("other")))
+
+
+def test_a_body_of_ones_own_is_registered_with_its_world(monkeypatch):
+    """A learned controller asks for its body by name."""
+
+    class Beetle(Body):
+        name = "beetle"
+
+    class Another(Body):
+        """A body that forgot to take a name of its own."""
+
+    for registry in ("DOMAINS", "PRESETS", "BODIES"):
+        monkeypatch.setattr(f"compdiffuser.presets.{registry}", dict(getattr(presets, registry)))
+    beetle = Beetle()
+    register(Domain("garden", body=beetle))
+    register(Domain("lawn", body=Beetle()))
+    assert presets.BODIES["beetle"] is beetle
+    with pytest.raises(UserError, match="there is already a body 'point'"):
+        register(Domain("street", body=Another()))
+    assert "street" not in presets.DOMAINS
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [(record, field.name) for record in RECORDS for field in fields(record) if field.name != "recipe"],
+)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, "3", True])
+def test_numbers_that_cannot_be_are_named(record, name, value):
+    with pytest.raises(UserError, match=f"{name} must be a (whole|finite) number of at least [01], not {value!r}"):
+        replace(record, **{name: value})
+
+
+def test_what_does_not_go_together_is_named():
+    with pytest.raises(UserError, match="overlap must be less than the horizon 8, not 8"):
+        ChunkConfig(horizon=8, overlap=8)
+    with pytest.raises(UserError, match="names its recipe"):
+        RecordingConfig("", 10, 20)

@@ -8,13 +8,25 @@ so.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any
 
-from compdiffuser.domains import DOMAINS, Domain, Space, domain
+from compdiffuser.domains import BODIES, DOMAINS, Domain, Space, domain
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.types import UserError
+
+
+def _check(config: object, kind: type[int] | type[float], least: int, *names: str) -> None:
+    """Raise UserError where a field is no whole, or no finite, number of at least `least`."""
+    accepted, what = (Integral, "whole number") if kind is int else (Real, "finite number")
+    for name in names:
+        value = getattr(config, name)
+        right = isinstance(value, accepted) and not isinstance(value, bool) and math.isfinite(value)
+        if not right or value < least:
+            raise UserError(f"{name} must be a {what} of at least {least}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,12 @@ class RecordingConfig:
     """States per episode (an upper bound where episodes end at their goal)."""
     noise: float = 0.2
     """Standard deviation of the noise on an expert's actions."""
+
+    def __post_init__(self) -> None:
+        if not self.recipe:
+            raise UserError("a recording names its recipe, and this one is empty")
+        _check(self, int, 1, "episodes", "steps")
+        _check(self, float, 0, "noise")
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,14 @@ class ChunkConfig:
     back_padding: int = 0
     """Copies of the last state that may follow a training window."""
 
+    def __post_init__(self) -> None:
+        _check(self, int, 1, "horizon", "stride", "count", "most")
+        _check(self, int, 0, "overlap", "front_padding", "back_padding")
+        if self.overlap >= self.horizon:
+            raise UserError(f"overlap must be less than the horizon {self.horizon}, not {self.overlap}")
+        if self.scaffold is not None:
+            _check(self, float, 0, "scaffold")
+
 
 @dataclass(frozen=True)
 class ExecutionConfig:
@@ -64,6 +90,10 @@ class ExecutionConfig:
     replan_delta: int = 10
     """δ of the receding K: larger keeps K longer."""
 
+    def __post_init__(self) -> None:
+        _check(self, float, 0, "replan_distance")
+        _check(self, int, 0, "max_replans", "replan_delta")
+
 
 @dataclass(frozen=True)
 class EvaluationConfig:
@@ -75,6 +105,9 @@ class EvaluationConfig:
     """Environment steps per episode as the benchmark registers it: OGBench, or gymnasium-robotics."""
     episodes: int = 20
     """Episodes per task."""
+
+    def __post_init__(self) -> None:
+        _check(self, int, 1, "step_limit", "benchmark_step_limit", "episodes")
 
 
 @dataclass(frozen=True)
@@ -187,6 +220,22 @@ def _ant_explore(size: str, count: int, most: int) -> Preset:
     )
 
 
+def _humanoid(size: str, count: int, most: int, episodes: int, step_limit: int, benchmark: int) -> Preset:
+    """Chunks cover 352 steps and share 128, the paper's 336 and 128, by every fourth state.
+
+    It starts on the ground, and standing still and lying are part of the data: windows take them as they come, and as
+    many again begin with copies of the first state, as every plan does while the body gets up.
+    """
+    return Preset(
+        name=f"humanoidmaze-{size}-stitch-v0",
+        domain=domain(f"humanoidmaze-{size}"),
+        recording=RecordingConfig("stitch", episodes=episodes, steps=401),
+        chunks=ChunkConfig(88, 32, stride=4, count=count, most=most, scaffold=0.25, front_padding=176),
+        execution=ExecutionConfig(replan_distance=10.0, replan_delta=75),
+        evaluation=EvaluationConfig(step_limit=step_limit, benchmark_step_limit=benchmark),
+    )
+
+
 def _robotics(size: str, horizon: int, overlap: int, episodes: int, steps: int, step_limit: int) -> Preset:
     """About a million states. Episodes end at their goal, many before H states, hence the padding on both sides."""
     half = horizon // 2
@@ -211,6 +260,9 @@ PRESETS: dict[str, Preset] = {
         _ant("giant", count=9, most=12, step_limit=2000),
         _ant_explore("medium", count=5, most=32),
         _ant_explore("large", count=6, most=48),
+        _humanoid("medium", count=4, most=6, episodes=5000, step_limit=5000, benchmark=2000),
+        _humanoid("large", count=6, most=8, episodes=5000, step_limit=5000, benchmark=2000),
+        _humanoid("giant", count=11, most=14, episodes=10_000, step_limit=8000, benchmark=4000),
         _robotics("umaze", 40, 16, episodes=34_000, steps=150, step_limit=300),
         _robotics("medium", 144, 56, episodes=18_000, steps=400, step_limit=600),
         _robotics("large", 192, 64, episodes=8_000, steps=800, step_limit=800),
@@ -229,7 +281,7 @@ def preset(name: str) -> Preset:
 
 
 def register(world: Domain, *datasets: Preset) -> Domain:
-    """Make a world known to every command and function, and its datasets with it; returns the world.
+    """Make a world known to every command and function, its datasets and its body with it; returns the world.
 
     Without datasets, one of the world's own name is made, with usual settings. A name that is taken is refused.
     """
@@ -240,6 +292,8 @@ def register(world: Domain, *datasets: Preset) -> Domain:
     ):
         if taken := [name for name in names if name in known]:
             raise UserError(f"there is already a {kind} '{taken[0]}'; choose another name")
+    if type(BODIES.setdefault(world.body.name, world.body)) is not type(world.body):
+        raise UserError(f"there is already a body '{world.body.name}'; choose another name")
     DOMAINS[world.name] = world
     PRESETS.update({dataset.name: dataset for dataset in datasets})
     return world

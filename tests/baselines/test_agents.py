@@ -84,7 +84,7 @@ def test_a_seed_among_others_learns_what_it_learns_alone(name):
         assert changed, f"{key} is not trained"
 
 
-class NoWordToTheHost(TorchDispatchMode):
+class NoSynchronization(TorchDispatchMode):
     """Refuses what a CUDA graph cannot capture: reading a value, and shapes that depend on values."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -98,10 +98,10 @@ class NoWordToTheHost(TorchDispatchMode):
 @pytest.mark.parametrize("name", SIX)
 def test_an_update_can_be_captured(name):
     agent, experience = agent_of(name, [0, 1]), walks()
-    with NoWordToTheHost():
+    with NoSynchronization():
         agent.loss(agent.draw(experience, generator())).sum().backward()
         agent.after_update()
-    with pytest.raises(AssertionError, match="_local_scalar_dense"), NoWordToTheHost():
+    with pytest.raises(AssertionError, match="_local_scalar_dense"), NoSynchronization():
         float(torch.ones(1))
 
 
@@ -279,8 +279,8 @@ def test_hiql_clones_what_gains_value_on_both_levels():
     fields = two_rows()._replace(observations=now, next_observations=then)[:5]
     batch = SubgoalBatch(*fields, subgoals=now, actor_goals=now, waypoints=waypoints, waypoint_goals=now)
     low, high = agent.actor_losses(batch)
-    cost = [math.log(2 * math.pi) + 0.5, math.log(2 * math.pi) + 2.0]
-    assert low.item() == pytest.approx((math.e * cost[0] + cost[1] / math.e) / 2, rel=1e-5)
+    first, second = math.log(2 * math.pi) + 0.5, math.log(2 * math.pi) + 2.0
+    assert low.item() == pytest.approx((math.e * first + second / math.e) / 2, rel=1e-5)
     # What the upper level proposes has length √2, so it costs 1 and the constant in both rows.
     weights = (math.exp(-2) + math.exp(2)) / 2
     assert high.item() == pytest.approx(weights * (math.log(2 * math.pi) + 1), rel=1e-5)

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 import torch
-from test_agents import NoWordToTheHost
+from test_agents import NoSynchronization
 
 from compdiffuser.baselines.augmented import KINDS, Augmentation, Stitched
 from compdiffuser.baselines.checkpoint import load
 from compdiffuser.baselines.goals import LATER, VALUE_GOALS, GoalMix, Trajectories
-from compdiffuser.cli.evaluate import _identity
+from compdiffuser.cli.contestants import baseline_identity
+from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.train import Train
 from compdiffuser.data.augment import Clusters
 from compdiffuser.types import Episodes, UserError
@@ -78,7 +79,7 @@ def test_sampling_can_be_captured_and_follows_the_generator():
     data = places()
     sampler = Stitched(Clusters.fit(data.observations, 5))
     rows = torch.zeros(2, 50, dtype=torch.int64)
-    with NoWordToTheHost():
+    with NoSynchronization():
         once = sampler(data, rows, VALUE_GOALS, 0.99, torch.Generator().manual_seed(1))
     assert torch.equal(once, sampler(data, rows, VALUE_GOALS, 0.99, torch.Generator().manual_seed(1)))
     assert not torch.equal(once[0], once[1])
@@ -117,4 +118,6 @@ def test_the_command_trains_with_an_augmentation_and_results_say_so(tmp_path, mo
     assert Train("mine.npz", **small).run() == 0
     checkpoint = load("runs/mine-rvs-ga", "rvs")
     assert checkpoint.record["clusters"] == 40
-    assert _identity(checkpoint)["augment"] == "ga"
+    assert baseline_identity(checkpoint)["augment"] == "ga"
+    with pytest.raises(UserError, match="trained on data without a known environment"):
+        Eval("runs/mine-rvs-ga", method="rvs", device="cpu").run()

@@ -24,6 +24,8 @@ from compdiffuser.presets import preset
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
 
+pytestmark = pytest.mark.slow
+
 TINY = ("hidden=[16,16]", "batch=32")
 
 
@@ -57,8 +59,7 @@ def test_one_command_trains_and_another_evaluates(medium_file, tmp_path, capsys)
     assert header == "step,loss,learning_rate,seconds,value,actor"
     assert [line.split(",")[0] for line in lines] == ["50", "100"]
     assert all(line.split(",")[2] == "0.0003" for line in lines)
-    with pytest.raises(UserError, match="data without a known environment"):
-        Eval(str(out), method="gcivl", device="cpu").run()
+    assert checkpoint.preset == preset(MEDIUM), "the file knows which dataset it is of"
 
 
 def test_evaluation_gives_the_summary_of_planners_and_each_seed_its_weights(folder, capsys, tmp_path):
@@ -122,11 +123,11 @@ def test_a_run_continues_with_any_number_of_updates(medium_file, tmp_path):
         Train(str(medium_file), **small(steps=50, out=tmp_path)).run()
 
 
-def test_a_run_does_not_continue_on_other_data(medium, medium_file, tmp_path):
-    Train(str(medium_file), **small(steps=20, out=tmp_path / "run")).run()
-    other, same_name = tmp_path / "other.npz", tmp_path / "medium.npz"
-    for path in (other, same_name):
-        storage.save(medium[:100], path, {})
+def test_a_run_does_not_continue_on_other_data(medium, tmp_path):
+    first, other, same_name = tmp_path / "one" / "medium.npz", tmp_path / "other.npz", tmp_path / "medium.npz"
+    for path, episodes in ((first, medium), (other, medium[:100]), (same_name, medium[:100])):
+        storage.save(episodes, path, {})
+    Train(str(first), **small(steps=20, out=tmp_path / "run")).run()
     with pytest.raises(UserError, match="holds a run with dataset medium, not other"):
         Train(str(other), **small(steps=40, out=tmp_path / "run")).run()
     with pytest.raises(UserError, match="holds a run on other data of that name"):
@@ -220,7 +221,7 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
         ),
         (["eval", "runs/nowhere", "--method", "qrl"], "there is no baseline at 'runs/nowhere'"),
         (["eval", "runs/nowhere"], "there is no checkpoint at 'runs/nowhere'"),
-        (["plan", "{folder}", "--start", "0,0", "--goal", "4,0"], "holds an agent of gcivl, which makes no plans"),
+        (["plan", "{folder}", "--start", "0,0", "--goal", "4,0"], "holds a baseline, not a planner"),
         (["train", MEDIUM, "--method", "qrl", "--set", "batch=8", "--set", "alpha=1"], "--set is given twice; give it"),
         (["train", MEDIUM, "--method", "qrl", "--batch", "8", "--set", "batch=16"], "batch is given twice, 8 and by"),
         (["train", MEDIUM, "--method", "qrl", "--set", 'actor_goals={"random":1}'], "shares of goals are at least 0"),

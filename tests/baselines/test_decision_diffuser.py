@@ -68,6 +68,7 @@ def short_walks(length: int = 20) -> Episodes:
     return Episodes.from_terminals(states.reshape(-1, 2), np.zeros((6 * length, 2), np.float32), terminals)
 
 
+@pytest.mark.slow
 def test_episodes_shorter_than_a_plan_are_padded(tmp_path):
     config = TrainConfig(steps=2, batch=4)
     checkpoint = train_decision_diffuser(short_walks(), SHORT, tmp_path, model=TINY, config=config, progress=False)

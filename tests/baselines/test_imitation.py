@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from corridor import LENGTH, halves, success
-from test_agents import NoWordToTheHost, walks
+from test_agents import NoSynchronization, walks
 
 from compdiffuser.baselines import METHODS, Sizes
 from compdiffuser.baselines.augmented import Augmentation
@@ -41,7 +41,7 @@ def noise(*shape: int, seed: int = 0) -> torch.Tensor:
 @pytest.mark.parametrize("name", SMALL)
 def test_the_contract(name):
     agent = agent_of(name, [4, 5, 6])
-    with NoWordToTheHost():
+    with NoSynchronization():
         batch = agent.draw(walks(), generator())
         losses = agent.loss(batch)
         losses.sum().backward()
@@ -141,6 +141,7 @@ def trained(name: str, out, augment: str | None = None, updates: int = 400):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_a_corridor_is_learned_in_seconds(name, tmp_path):
     start, goal = np.random.default_rng(1).uniform(0.2, 3.8, (2, 40))
@@ -158,6 +159,7 @@ def test_a_schedule_is_the_methods_own():
         RvSConfig(schedule="step")
 
 
+@pytest.mark.slow
 def test_augmentation_joins_the_halves_of_a_corridor(tmp_path):
     """From the first arm to the third no episode leads."""
     rng = np.random.default_rng(1)

@@ -36,6 +36,7 @@ def test_the_learner_brings_the_parts_and_what_follows_an_update():
     assert all(not torch.equal(a, b) for a, b in zip(before, agent.targets.parameters(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_loss_compiles_in_one_piece_with_its_gradient_in_mixed_precision_too(name):
     torch.compiler.reset()  # what the last method compiled does not count towards this one's limit

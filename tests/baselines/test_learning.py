@@ -20,10 +20,12 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_chance_reaches_nothing():
     assert success(RandomPolicy()) <= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", UPDATES)
 def test_short_ways_are_found_and_near_goals_told_from_far_ones(medium_file, method, tmp_path):
     settings = (*SMALL, *CHANGES.get(method, ()))

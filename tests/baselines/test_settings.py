@@ -21,12 +21,12 @@ from compdiffuser.presets import PRESETS
 from compdiffuser.types import UserError
 
 KNOWN = json.loads((Path(__file__).parent / "golden" / "settings.json").read_text())
-"""Settings with which the published figures were measured: of each method, and where a dataset has others."""
+"""OGBench's settings: of each method, and where a dataset has others."""
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("dataset", KNOWN["changes"])
-def test_every_dataset_has_the_settings_that_were_measured(name, dataset):
+def test_every_dataset_has_its_settings(name, dataset):
     expected = KNOWN["defaults"][name] | KNOWN["loops"][name] | KNOWN["changes"][dataset].get(name, {})
     found = json.loads(json.dumps(asdict(config_for(name, PRESETS[dataset]))))
     assert found == expected

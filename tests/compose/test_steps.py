@@ -42,6 +42,7 @@ def test_the_order_of_a_rule_on_a_gaussian(rule):
     assert falls == pytest.approx([FALLS[rule]] * 2, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", STEPS)
 def test_the_order_of_a_rule_on_chunks_that_move_together(rule):
     """Neighbours enter the second call as they have become, so coupled chunks are integrated to second order too."""

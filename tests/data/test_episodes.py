@@ -4,7 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compdiffuser.data.walking import standing
+from compdiffuser.domains import BODIES
 from compdiffuser.types import Episodes, UserError
+
+ANT = BODIES["ant"]
 
 
 def test_slicing_gives_whole_episodes(three):
@@ -70,17 +74,20 @@ def test_what_does_not_fit_is_named():
 
 
 def test_episodes_end_before_their_body_falls():
-    from compdiffuser.data.walking import standing
-
-    observations = np.zeros((40, 8), np.float32)
+    observations = np.zeros((40, 29), np.float32)
     observations[:, 3] = 1  # on its feet
     terminals = np.zeros(40, bool)
     terminals[[9, 19, 29, 39]] = True
     for row in (17, 18, 21, 35):  # the second falls late, the third at once, the fourth in the middle
         observations[row, 3:5] = 0, 1
     whole = Episodes.from_terminals(observations, observations[:, :2], terminals)
-    some = standing(whole, margin=2)
+    some = standing(whole, ANT, margin=2)
     assert (some.starts.tolist(), some.lengths.tolist()) == ([0, 10, 30], [10, 5, 3])
     observations[[0, 10, 20, 30], 3:5] = 0, 1
     with pytest.raises(UserError, match="in each of the 4 episodes the body lies on its back"):
-        standing(Episodes.from_terminals(observations, observations[:, :2], terminals), margin=0)
+        standing(Episodes.from_terminals(observations, observations[:, :2], terminals), ANT, margin=0)
+
+
+@pytest.mark.parametrize("body", ["point", "humanoid"])
+def test_bodies_that_cannot_fall_or_get_up_again_keep_all_their_episodes(three, body):
+    assert standing(three, BODIES[body]) is three

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from compdiffuser.data import generate, storage
-from compdiffuser.data.mazes import maze
-from compdiffuser.data.recording import open_simulator
 from compdiffuser.data.stitch import Stitch
+from compdiffuser.domains.mazes import maze
+from compdiffuser.domains.simulators import open_simulator
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
 SMALL, SMALL_EPISODES = "pointmaze-medium-stitch-v0", 120  # as the fixture `small` has it: four shards
 
 
+@pytest.mark.slow
 def test_two_workers_make_the_same_bytes_as_one(small, tmp_path):
     other = generate.make(SMALL, SMALL_EPISODES, workers=2, out=tmp_path / "other.npz")
     assert other.read_bytes() == small.read_bytes()
@@ -42,6 +43,7 @@ def test_validation_episodes_are_others(small):
     assert not np.array_equal(train[0].observations, validation[0].observations)
 
 
+@pytest.mark.slow
 def test_killed_halfway_it_leaves_nothing_that_loads_and_resumes(small, tmp_path, monkeypatch):
     out = tmp_path / "killed.npz"
     command = ["data", "make", SMALL, "--episodes", str(SMALL_EPISODES), "--workers", "1", "--out", str(out)]
@@ -107,7 +109,7 @@ def test_the_recipe_holds(small):
 
 def test_recorded_actions_replay_in_the_real_environment(small):
     episode = storage.load(small)[7]
-    env = open_simulator("pointmaze-medium-v0", terminate_at_goal=False)
+    env = open_simulator("ogbench.locomaze:pointmaze-medium-v0", terminate_at_goal=False)
     env.reset(seed=0)
     env.set_xy(episode.qpos[0].astype(np.float64))
     for action, expected in zip(episode.actions[:-1], episode.observations[1:], strict=True):
@@ -129,7 +131,7 @@ def test_a_body_brings_its_own_policy(tmp_path):
 def test_simulators_leave_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    for name in ("pointmaze-medium-v0", "PointMaze_UMaze-v3"):
+    for name in ("ogbench.locomaze:pointmaze-medium-v0", "gymnasium_robotics:PointMaze_UMaze-v3"):
         open_simulator(name)
     assert not list(tmp_path.iterdir())
     assert (len(os.listdir("/proc/self/fd")) if before else 0) == before

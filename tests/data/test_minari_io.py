@@ -26,6 +26,7 @@ def test_round_trip_is_exact(small):
         assert found.dtype == expected.dtype
 
 
+@pytest.mark.slow
 def test_a_planner_is_trained_from_minari(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     to_minari(load(small)[:5], "maze/small-v0")

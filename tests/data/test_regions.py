@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 
 from compdiffuser.data.generate import make
-from compdiffuser.data.mazes import maze
 from compdiffuser.data.regions import REGIONS, Regions, path
 from compdiffuser.data.storage import load
+from compdiffuser.domains.mazes import maze
 from compdiffuser.presets import PRESETS, preset
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("robotics-")])
 def test_episodes_stay_in_their_region_and_end_at_their_goal(name, tmp_path):
     record = preset(name)
-    layout, regions = maze(record.maze), REGIONS[record.maze]
+    layout, regions = record.maze, REGIONS[record.maze.name]
     episodes = load(make(name, 12, workers=1, out=tmp_path / "d.npz"))
     assert episodes.observations.shape[1] == 4
     for number, episode in enumerate(episodes):
@@ -20,7 +20,7 @@ def test_episodes_stay_in_their_region_and_end_at_their_goal(name, tmp_path):
         assert set(cells) <= set(region)
         assert cells[0] != cells[-1] or len(set(cells)) > 1 or len(cells) < 40
         assert not layout.in_wall(episode.observations[:, :2]).any()
-        assert len(cells) + record.front_padding + record.back_padding >= record.horizon
+        assert len(cells) + record.chunks.front_padding + record.chunks.back_padding >= record.chunks.horizon
 
 
 def test_regions_are_connected_free_and_share_cells_with_others():
@@ -41,6 +41,7 @@ def test_paths_do_not_take_a_short_cut_outside_the_region():
     assert len(inside) > layout.distances((5, 7))[1, 7] + 1
 
 
+@pytest.mark.slow
 def test_recordings_show_the_way_into_every_region_and_out_of_it():
     """The large maze's last region meets the second in two cells; both are starts and goals."""
     recipe = Regions(preset("robotics-pointmaze-large-v0"))

@@ -8,9 +8,9 @@ import pytest
 
 from compdiffuser.cli import main
 from compdiffuser.data import storage
-from compdiffuser.data.mazes import maze
 from compdiffuser.data.statistics import cells_away, statistics
 from compdiffuser.data.stitch import BLOCKS
+from compdiffuser.domains.mazes import maze
 from compdiffuser.presets import preset
 from compdiffuser.types import Array, Episodes, UserError
 
@@ -87,7 +87,7 @@ def goal_of(episode: int) -> Array:
 
 
 def test_observations_of_another_body_are_refused(three):
-    with pytest.raises(UserError, match="antmaze-medium-stitch-v0 have at least 7 dimensions, these have 2"):
+    with pytest.raises(UserError, match="an observation of the ant has 29 numbers, not 2"):
         statistics(three, preset("antmaze-medium-stitch-v0"))
 
 
@@ -111,6 +111,7 @@ def test_info_tells_what_was_found(tmp_path, monkeypatch, capsys):
 
 def test_the_benchmark_adds_an_entry_and_keeps_times(tmp_path, monkeypatch):
     path = Path(__file__).parents[2] / "benchmarks" / "data_generation.py"
+    monkeypatch.syspath_prepend(path.parent)
     spec = importlib.util.spec_from_file_location("data_generation", path)
     script = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "data_generation", script)

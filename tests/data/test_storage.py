@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from compdiffuser.data import storage
+from compdiffuser.presets import PRESETS
 from compdiffuser.types import UserError
 
 FIELDS = {
@@ -63,6 +64,17 @@ def test_an_official_file_loads_unchanged(tmp_path):
     assert len(episodes) == 2
     for name, array in fields.items():
         np.testing.assert_array_equal(getattr(episodes, name), array)
+
+
+def test_a_file_made_elsewhere_trains_with_its_datasets_preset(small, tmp_path):
+    """`data make --out mine.npz` left a file that was trained on as data of one's own: other chunks, no maze."""
+    assert small.stem not in PRESETS
+    assert storage.preset_for(str(small)) is PRESETS["pointmaze-medium-stitch-v0"]
+    assert storage.preset_of(str(small), split="val") is PRESETS["pointmaze-medium-stitch-v0"]
+    own = storage.preset_for(str(write(tmp_path / "mine.npz")))
+    assert (own.name, own.chunks.horizon, own.maze, own.recording) == ("mine", 64, None, None)
+    with pytest.raises(UserError, match=r"there is no file .*nothing\.npz"):
+        storage.preset_for(str(tmp_path / "nothing.npz"))
 
 
 @pytest.mark.parametrize("suffix", ["h5", "hdf5"])

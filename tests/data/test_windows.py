@@ -6,6 +6,7 @@ from hypothesis import given, settings
 
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
+from compdiffuser.domains import PLANE, Space
 from compdiffuser.types import Episodes, UserError
 
 
@@ -18,7 +19,7 @@ def tagged(lengths: list[int]) -> Episodes:
 
 def windows_of(episodes: Episodes, **options) -> tuple[Windows, Normalizer]:
     normalizer = Normalizer.from_data(episodes.observations)
-    return Windows.from_episodes(episodes, dims=(0, 1), normalizer=normalizer, **options), normalizer
+    return Windows.from_episodes(episodes, space=PLANE, normalizer=normalizer, **options), normalizer
 
 
 @settings(max_examples=150, deadline=None)
@@ -61,9 +62,26 @@ def test_sampling_is_uniform_over_all_windows_and_repeats_with_its_seed():
 
 def test_a_single_window_and_one_dimension():
     episodes = tagged([4])
-    windows = Windows.from_episodes(episodes, [1], Normalizer((0.0,), (3.0,)), horizon=4)
+    windows = Windows.from_episodes(episodes, Space.of([1]), Normalizer((0.0,), (3.0,)), horizon=4)
     assert len(windows) == 1
     torch.testing.assert_close(windows.sample(2)[:, :, 0], torch.tensor([[-1, -1 / 3, 1 / 3, 1]] * 2))
+
+
+@settings(max_examples=50, deadline=None)
+@given(lengths=st.lists(st.integers(1, 12), min_size=2, max_size=12), share=st.floats(0, 0.9), seed=st.integers(0, 9))
+def test_episodes_that_are_held_out_share_no_window_with_the_others(lengths, share, seed):
+    windows, normalizer = windows_of(tagged([*lengths, 9]), horizon=4)
+    parts = windows.held_out(share, torch.Generator().manual_seed(seed))
+    rows = [normalizer.denormalize(part.at(torch.arange(len(part)))) for part in parts]
+    episodes = [{int(episode) for episode in found[..., 0].round().flatten()} for found in rows]
+    long = [number for number, length in enumerate([*lengths, 9]) if length >= 4]
+    if len(long) == 1:
+        assert episodes == [set(long), set(long)], "a single episode has to stand on both sides"
+    else:
+        assert not episodes[0] & episodes[1]
+        assert sorted(episodes[0] | episodes[1]) == long
+        assert len(episodes[1]) == max(1, round(share * len(long)))
+        assert len(parts[0]) + len(parts[1]) == len(windows)
 
 
 def test_what_cannot_be_cut_is_named():
@@ -72,7 +90,7 @@ def test_what_cannot_be_cut_is_named():
     with pytest.raises(UserError, match=r"H 5 \(9 states\): the longest has 6 states and 2 of padding"):
         windows_of(episodes, horizon=5, stride=2, front_padding=1, back_padding=1)
     with pytest.raises(UserError, match="there is no dimension 2"):
-        Windows.from_episodes(episodes, [0, 2], normalizer, horizon=2)
+        Windows.from_episodes(episodes, Space.of([0, 2]), normalizer, horizon=2)
     with pytest.raises(UserError, match="not H 0, stride 1"):
         windows_of(episodes, horizon=0)
 

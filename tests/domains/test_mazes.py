@@ -1,8 +1,10 @@
+import json
+
 import gymnasium
 import numpy as np
 import pytest
 
-from compdiffuser.data.mazes import MAZES, maze
+from compdiffuser.domains.mazes import MAZES, Maze, maze
 from compdiffuser.presets import PRESETS
 from compdiffuser.types import UserError
 
@@ -24,8 +26,8 @@ def test_layout_agrees_with_gymnasium_robotics(name):
     import gymnasium_robotics  # noqa: F401
 
     record = PRESETS[f"robotics-pointmaze-{name}-v0"]
-    theirs = gymnasium.make(record.environment).unwrapped.maze
-    ours = maze(record.maze)
+    theirs = gymnasium.make(record.domain.environment).unwrapped.maze
+    ours = record.maze
     np.testing.assert_array_equal(ours.walls, np.array(theirs.maze_map) == 1)
     for cell in ours.free_cells:
         point = ours.center(cell) + np.array([0.3, -0.4])
@@ -62,3 +64,14 @@ def test_unknown_maze_wall_goal_and_wide_margin_are_named():
         maze("medium").distances((0, 0))
     with pytest.raises(UserError, match="at most half a cell"):
         maze("medium").in_wall(np.zeros(2), margin=3.0)
+
+
+def test_a_drawing_and_its_description_give_the_same_maze():
+    drawn = Maze.drawn("ell", ["####", "#..#", "##.#", "####"], unit=2, origin=(1.0, -1.0), row_sign=-1)
+    again = Maze.from_dict(json.loads(json.dumps(drawn.to_dict())))
+    np.testing.assert_array_equal(again.walls, drawn.walls)
+    assert (again.unit, again.origin, again.row_sign) == (2.0, (1.0, -1.0), -1)
+    np.testing.assert_array_equal(again.center((2, 2)), [5.0, -5.0])
+    for rows in ([], [""], ["##", "#"]):
+        with pytest.raises(UserError, match="one or more and equally long"):
+            Maze.drawn("bad", rows, 1.0, (0.0, 0.0))

@@ -17,6 +17,7 @@ MEDIUM, UMAZE = DOMAINS["pointmaze-medium"], DOMAINS["robotics-pointmaze-umaze"]
 THREE = [Task(1, 5), Task(2, 6), Task(1, 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", [MEDIUM, UMAZE, MEADOW], ids=lambda domain: domain.name)
 def test_episodes_depend_on_their_seed_and_not_on_the_workers(domain):
     recorded = []

@@ -72,6 +72,7 @@ def test_films_of_placements_begin_where_the_agent_was_put(tmp_path):
         film(tmp_path / "none.gif", WALK, recorder, [replace(results[0], problem=None)], row=0)
 
 
+@pytest.mark.slow
 def test_a_film_is_a_small_file_with_all_its_frames(gl, tmp_path):
     av = pytest.importorskip("av")
     recorder, results = drawn(steps=12)

@@ -18,6 +18,7 @@ def recorded(task, steps: int) -> tuple[Recorder, list[EpisodeResult]]:
     return recorder, evaluate(recorder, task, tasks=[1, 2], episodes=1, step_limit=steps, workers=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [POINT, UMAZE, ANT], ids=lambda task: task.domain.name)
 def test_an_episode_is_played_again_as_it_was_and_the_recorder_changes_nothing(task):
     recorder, results = recorded(task, steps=60)

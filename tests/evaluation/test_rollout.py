@@ -20,6 +20,7 @@ def oracle(task=MEDIUM, **following) -> PlanFollower:
     return PlanFollower(OraclePlanner(task.maze.name, spacing=0.02), task, Following(**following))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_perfect_plan_reaches_every_goal_in_the_real_environment(name):
     task = preset(name)
@@ -28,6 +29,7 @@ def test_a_perfect_plan_reaches_every_goal_in_the_real_environment(name):
     assert all(0 < result.steps < task.evaluation.step_limit for result in results)
 
 
+@pytest.mark.slow
 def test_results_are_the_same_whatever_the_number_of_workers():
     runs = [evaluate(oracle(), MEDIUM, tasks=[1, 3], episodes=2, seed=4, workers=workers) for workers in (0, 2)]
     assert [(r.task, r.episode, r.seed) for r in runs[0]] == [(1, 0, 4), (1, 1, 4), (3, 0, 4), (3, 1, 4)]

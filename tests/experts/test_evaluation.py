@@ -38,6 +38,7 @@ def test_a_ball_at_its_target_has_arrived(short_walks):
         assert not figures["fell"].any()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHIPPED.is_dir(), reason="no ant expert is shipped")
 def test_the_shipped_ant_walks_where_it_is_told():
     expert, config = load_expert("ant")

@@ -48,6 +48,7 @@ def along(agent) -> float:
     return float((acted.detach() * parts["command"]).sum(1).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, LARGE], ids=["ant", "large"])
 def test_a_few_updates_teach_it_to_go_in_the_commanded_direction(tmp_path, changes):
     agent = agent_on_a_toy(tmp_path, **changes)

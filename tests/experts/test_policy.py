@@ -9,11 +9,9 @@ from small_experts import tiny, untrained
 from compdiffuser.experts.config import EXPERTS, ExpertConfig, expert_config
 from compdiffuser.experts.policy import Expert, expert_for, load_expert, save_expert
 from compdiffuser.experts.simulators import Simulators
-from compdiffuser.files import pretrained_folder
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
-SHIPPED = pretrained_folder() / "experts" / "ant"
 STORED = [-0.71843666, -0.99999976, -0.9999963, -0.99994886, -0.99999934, -0.99999994, -0.9999996, 0.60742956]
 """What the shipped ant does at np.linspace(-1, 1, 29), told to go to (0.6, 0.8); print `act` there to renew it."""
 
@@ -98,7 +96,6 @@ def test_a_missing_or_damaged_expert_is_a_sentence(tmp_path, monkeypatch):
         load_expert(folder)
 
 
-@pytest.mark.skipif(not SHIPPED.is_dir(), reason="no ant expert is shipped")
 def test_the_shipped_ant_acts_as_it_always_did():
     expert, config = load_expert("ant")
     assert config == replace(expert_config("ant"), steps=120_000)

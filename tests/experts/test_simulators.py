@@ -32,6 +32,7 @@ def parts(bodies) -> dict[str, np.ndarray]:
     return bodies.transitions.split(bodies.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERTS)
 def test_what_happens_does_not_depend_on_processes(name):
     config = tiny(name, episode_steps=3, redraw_chance=0.3)
@@ -121,6 +122,7 @@ def test_a_simulation_that_blows_up_ends_its_episode_and_teaches_nothing(name):
     assert parts(bodies)["going_on"] == 1
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_process(tmp_path):
     paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     command = [sys.executable, "-c", LEFT_ALONE]

@@ -55,6 +55,7 @@ def test_a_teacher_on_the_device_does_what_the_expert_does(teacher):
         assert not expected[:, 2:].any()
 
 
+@pytest.mark.slow
 def test_a_student_learns_what_the_teacher_does(teacher, tmp_path, short_walks):
     config = tiny(
         "humanoid-student", steps=4000, random_steps=200, environments=20, batch=128, updates_per_step=0.1, replay=4000,

@@ -30,6 +30,7 @@ def logged(out) -> list[int]:
         return [int(row["steps"]) for row in csv.DictReader(file)]
 
 
+@pytest.mark.slow
 def test_a_run_leaves_an_expert_and_its_log(small, tmp_path, short_walks):
     rows = train_expert(small, tmp_path, progress=False)
     assert [row["steps"] for row in rows] == logged(tmp_path) == [96, 192]
@@ -51,6 +52,7 @@ def test_a_run_leaves_an_expert_and_its_log(small, tmp_path, short_walks):
         train_expert(small, tmp_path, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["humanoid", "ball"])
 def test_every_body_trains_and_continues(name, tmp_path, short_walks):
     train_expert(tiny(name), tmp_path, progress=False)
@@ -58,6 +60,7 @@ def test_every_body_trains_and_continues(name, tmp_path, short_walks):
     assert [row["steps"] for row in rows] == [96, 192, 256]
 
 
+@pytest.mark.slow
 def test_time_ends_a_run_and_counts_over_resumes(small, tmp_path, short_walks):
     limited = replace(small, steps=10**9, time_limit=0.5)
     first = train_expert(limited, tmp_path, progress=False)
@@ -68,6 +71,7 @@ def test_time_ends_a_run_and_counts_over_resumes(small, tmp_path, short_walks):
     assert more[-1]["steps"] > first[-1]["steps"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ant", "humanoid"])
 def test_a_killed_run_continues_with_its_transitions(name, tmp_path, short_walks):
     endless = tiny(name, steps=10**9, log_every=10**9, measure_every=10**9, checkpoint_every=32)
@@ -101,6 +105,7 @@ def test_mistakes_are_sentences(tmp_path, capsys):
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_figure_is_one_json_object(tmp_path, capsys, short_walks):
     from compdiffuser.cli import main
 

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from oracle import OraclePlanner
 
-from compdiffuser.data.mazes import maze
-from compdiffuser.planning.controllers import PointController, PointVelocityController, controller_for
-from compdiffuser.planning.follower import Following, PlanFollower
+from compdiffuser.domains import Controller, Space
+from compdiffuser.domains.mazes import maze
+from compdiffuser.domains.ogbench import PointController
+from compdiffuser.domains.robotics import PointVelocityController
+from compdiffuser.following.controllers import controller_for
+from compdiffuser.following.follower import Following, PlanFollower
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
@@ -36,8 +39,7 @@ def test_controllers_clip_and_damp():
     np.testing.assert_allclose(actions, [[0.5, -1.0], [0.0, 0.0]])
     fast = np.array([[0.0, 0.0, 3.0, 0.0]])
     assert PointVelocityController()(fast, np.array([[0.05, 0.0]]))[0, 0] < 0
-    with pytest.raises(UserError, match="unknown controller 'legs'"):
-        controller_for(replace(MEDIUM, controller="legs"))
+    assert controller_for(MEDIUM) is MEDIUM.domain.controller
 
 
 @pytest.mark.parametrize("by", ["progress", "time"])
@@ -111,7 +113,9 @@ def test_fixed_chunks_recede():
 
 def test_stuck_agents_are_replanned_at_most_so_often():
     planner = OraclePlanner("medium")
-    policy = follower(planner=planner, task=replace(MEDIUM, max_replans=3), patience=10)
+    policy = follower(
+        planner=planner, task=replace(MEDIUM, execution=replace(MEDIUM.execution, max_replans=3)), patience=10
+    )
     drive(policy, START[None], steps=200, blocked=True)
     assert len(planner.calls) == 4
     assert [d.reason for d in policy.decisions[0]] == ["start"] + ["stuck"] * 4
@@ -138,8 +142,8 @@ def test_bad_settings_are_named():
         Following(by="arc")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="at least 1 chunk, not 0"):
         Following(n_chunks=0)
-    policy = PlanFollower(OraclePlanner("medium"), replace(MEDIUM, plan_dims=(0, 1, 5)))
-    with pytest.raises(UserError, match="lack planned dimension 5"):
+    policy = PlanFollower(OraclePlanner("medium"), MEDIUM.planning((0, 1, 5)))
+    with pytest.raises(UserError, match="observations have dimensions 0 to 1, there is no dimension 5"):
         policy.reset(START[None], GOAL[None])
 
 
@@ -156,6 +160,48 @@ def test_an_agent_held_by_a_corner_looks_further_ahead():
 
 
 def test_by_time_a_strided_plan_has_a_slower_clock():
-    policy = follower(by="time", task=replace(MEDIUM, stride=4, replan_distance=100.0))
+    chunks, execution = replace(MEDIUM.chunks, stride=4), replace(MEDIUM.execution, replan_distance=100.0)
+    policy = follower(by="time", task=replace(MEDIUM, chunks=chunks, execution=execution))
     drive(policy, START[None], steps=9, blocked=True)
     assert policy.executed(0) == 2  # steps 0 to 8
+
+
+class Trained(Controller):
+    """A controller that heads for where it should be in `steps_ahead` steps, and remembers what it was asked for."""
+
+    def __init__(self, steps_ahead: int = 1, space: Space | None = None) -> None:
+        self.steps_ahead, self.space = steps_ahead, space
+        self.targets: list[np.ndarray] = []
+
+    def __call__(self, observations, targets):
+        self.targets.append(targets.copy())
+        return np.zeros((len(observations), 2))
+
+
+@pytest.mark.parametrize(("horizon", "stride", "ahead"), [(1, 1, 1), (12, 1, 12), (12, 4, 3)])
+def test_by_time_a_controller_gets_the_state_as_far_ahead_as_it_was_trained_for(horizon, stride, ahead):
+    """A controller of horizon h was asked for the state one step ahead, whatever its h."""
+    chunks, execution = replace(MEDIUM.chunks, stride=stride), replace(MEDIUM.execution, replan_distance=100.0)
+    task = replace(MEDIUM, chunks=chunks, execution=execution)
+    controller = Trained(horizon)
+    policy = PlanFollower(OraclePlanner("medium"), task, Following(by="time"), controller)
+    policy.reset(START[None], GOAL[None])
+    for _ in range(9):
+        policy.act(START[None], np.ones(1, bool))
+    expected = [policy.plans[0].states[step // stride + ahead] for step in range(9)]
+    np.testing.assert_allclose(np.concatenate(controller.targets), expected)
+
+
+def test_a_controller_of_other_dimensions_is_refused_in_one_sentence():
+    """Where a controller asked for what was not planned, tensors of different sizes met in a RuntimeError."""
+    sentence = "the controller follows dimension 5 of an observation, which is not planned: plans of 'point.* 0, 1$"
+    with pytest.raises(UserError, match=sentence):
+        PlanFollower(OraclePlanner("medium"), MEDIUM, controller=Trained(space=Space.of((0, 1, 5))))
+
+
+def test_a_controller_reads_what_it_knows_of_a_wider_plan():
+    controller = Trained(space=Space.of((1,)))
+    policy = PlanFollower(OraclePlanner("medium"), MEDIUM, controller=controller)
+    policy.reset(START[None], GOAL[None])
+    policy.act(START[None], np.ones(1, bool))
+    np.testing.assert_array_equal(controller.targets[0], policy.targets()[:, 1:])

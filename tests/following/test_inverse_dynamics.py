@@ -6,19 +6,21 @@ import torch
 from oracle import OraclePlanner
 
 from compdiffuser.cli import main
-from compdiffuser.data.mazes import maze
+from compdiffuser.domains.mazes import maze
 from compdiffuser.evaluation.rollout import LOST, TIME_OUT, _cause
-from compdiffuser.models.inverse_dynamics import InverseDynamics, InverseDynamicsConfig
-from compdiffuser.planning.controllers import controller_for
-from compdiffuser.planning.follower import Following, PlanFollower
-from compdiffuser.planning.inverse_control import InverseController, load_controller, train_controller
+from compdiffuser.files import pretrained_folder, read_json, write_json
+from compdiffuser.following.controllers import controller_for
+from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.inverse_dynamics import InverseController, load_controller, train_controller
+from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.presets import preset
+from compdiffuser.runs import run_folder
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
 
 ANT = preset("antmaze-medium-stitch-v0")
 LAYOUT = maze("medium")
-SMALL = InverseDynamicsConfig(observation=29, action=8, hidden=(32, 32))
+SMALL = InverseDynamicsConfig(observation=29, action=8, body="ant", hidden=(32, 32))
 
 
 def ants(xy, upside_down: bool = False) -> np.ndarray:
@@ -32,7 +34,7 @@ def ants(xy, upside_down: bool = False) -> np.ndarray:
 @pytest.fixture
 def controller() -> InverseController:
     torch.manual_seed(0)
-    return InverseController(InverseDynamics(SMALL).eval(), pace=0.1)
+    return InverseController(InverseDynamics(SMALL).eval(), speed=0.1)
 
 
 def pushed_by_actions(episodes: int = 30, length: int = 40) -> Episodes:
@@ -53,10 +55,11 @@ def test_the_horizon_is_the_time_that_the_distance_takes(controller):
     np.testing.assert_array_equal(controller.horizons(at, targets), [12, 20, 4, 28])
     assert controller(at, targets).shape == (4, 8)
     assert np.abs(controller(at, targets)).max() <= 1
-    one = InverseController(InverseDynamics(replace(SMALL, horizons=(12, 12))), pace=0.1)
+    one = InverseController(InverseDynamics(replace(SMALL, horizons=(12, 12))), speed=0.1)
     np.testing.assert_array_equal(one.horizons(at, targets), 12)
 
 
+@pytest.mark.slow
 def test_what_was_learned_is_done_again_from_its_folder(tmp_path):
     model = InverseDynamicsConfig(29, 8, hidden=(64, 64))
     config = TrainConfig(steps=200, batch=256, learning_rate=3e-3, warmup=10)
@@ -67,7 +70,7 @@ def test_what_was_learned_is_done_again_from_its_folder(tmp_path):
     np.testing.assert_allclose(loaded(at, targets), trained(at, targets), atol=0.01)  # half precision
     towards = loaded(at, targets)[:, :2] / np.linalg.norm(loaded(at, targets)[:, :2], axis=1, keepdims=True)
     assert (towards * [[1, 0], [0, -1]]).sum(1).min() > 0.8
-    assert 0.05 < loaded.pace < 0.15
+    assert 0.05 < loaded.speed < 0.15
     assert loaded.record["dataset"] == ANT.name
     assert (tmp_path / "model.safetensors").stat().st_size < 2_000_000
 
@@ -78,7 +81,7 @@ def test_the_pace_is_how_fast_a_body_walks_though_it_gets_nowhere(tmp_path):
     episodes = replace(pushed_by_actions(), observations=observations)
     config = TrainConfig(steps=1, batch=8, warmup=1)
     trained = train_controller(episodes, ANT, tmp_path, model=SMALL, config=config, progress=False)
-    assert trained.pace == pytest.approx(0.1)
+    assert trained.speed == pytest.approx(0.1)
 
 
 def test_a_learned_controller_beats_doing_nothing_and_anything(tmp_path):
@@ -135,9 +138,25 @@ def test_the_target_lies_the_look_ahead_before_the_ant(controller):
         assert 0.7 < away < 1.7  # 1.2 m along the plan, in steps of 0.3 m
 
 
+def test_a_controller_says_where_it_comes_from(tmp_path, monkeypatch, controller):
+    """One that was trained here is taken instead of the shipped one, and nothing said so."""
+    monkeypatch.chdir(tmp_path)
+    assert controller_for(ANT).source == str(pretrained_folder() / "controllers" / ANT.name)
+    own = controller.save(run_folder(ANT.name, "controller"))
+    assert controller_for(ANT).source == str(own)
+
+
+def test_a_controller_of_one_horizon_is_led_that_far_ahead(controller):
+    """Followed by time, a plan was given one step ahead, whatever the controller was trained for."""
+    assert controller.steps_ahead == round(controller.look_ahead / controller.speed) == 12
+    for horizon in (1, 7):
+        network = InverseDynamics(replace(SMALL, horizons=(horizon, horizon)))
+        assert InverseController(network, speed=0.1).steps_ahead == horizon
+
+
 def test_mistakes_are_sentences(tmp_path, monkeypatch, controller, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("compdiffuser.planning.inverse_control.pretrained_folder", lambda: tmp_path)
+    monkeypatch.setattr("compdiffuser.following.controllers.pretrained_folder", lambda: tmp_path)
     with pytest.raises(UserError, match="train one with: compdiffuser train-controller antmaze-medium-stitch-v0"):
         controller_for(ANT)
     with pytest.raises(UserError, match="takes observations of 29, not 69"):
@@ -145,8 +164,9 @@ def test_mistakes_are_sentences(tmp_path, monkeypatch, controller, capsys):
     with pytest.raises(UserError, match="there is no controller at 'nowhere'"):
         load_controller("nowhere")
     controller.save(tmp_path / "c")
-    InverseController(InverseDynamics(replace(SMALL, hidden=(8,))), 0.1).save(tmp_path / "other")
-    (tmp_path / "c" / "model.safetensors").write_bytes((tmp_path / "other" / "model.safetensors").read_bytes())
+    config = read_json(tmp_path / "c" / "config.json")
+    config["inverse_dynamics"]["hidden"] = [8]
+    write_json(tmp_path / "c" / "config.json", config)
     with pytest.raises(UserError, match="holds weights of another network than its config says"):
         load_controller(tmp_path / "c")
     assert main(["train-controller", "antmaze-huge-stitch-v0"]) == 2

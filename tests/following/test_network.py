@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from compdiffuser.models.inverse_dynamics import InverseDynamics, InverseDynamicsConfig
+from compdiffuser.domains import BODIES, Space
+from compdiffuser.following.learner import ControlLearner, Steps
+from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.training.config import TrainConfig
-from compdiffuser.training.control import ControlLearner, Steps
 from compdiffuser.training.loop import fit
 from compdiffuser.types import Episodes, UserError
 
 CPU = torch.device("cpu")
+POINT = BODIES["point"]
 SMALL = InverseDynamicsConfig(observation=3, action=2, horizons=(5, 5), hidden=(64, 64))
 
 
@@ -66,14 +68,16 @@ def test_speed_is_that_of_single_steps_however_the_way_winds():
     steps = Steps.from_episodes(
         Episodes.from_terminals(episodes.reshape(-1, 3), np.zeros((80, 2)), terminals), (1, 12), CPU
     )
-    speeds = [steps.speed(n, torch.Generator().manual_seed(seed)) for n, seed in ((1, 0), (1, 1), (500, 2))]
+    speeds = [
+        steps.speed(n, torch.Generator().manual_seed(seed), BODIES["point"]) for n, seed in ((1, 0), (1, 1), (500, 2))
+    ]
     assert speeds == pytest.approx([2 * np.sin(np.pi / 12)] * 3, rel=1e-4)
 
 
 def test_speed_is_the_median_of_many():
     steps = Steps.from_episodes(drifting(), (2, 8), CPU)
     speeds = np.linalg.norm(drifting().actions[::30], axis=1)
-    assert steps.speed(20_000, torch.Generator().manual_seed(0)) == pytest.approx(np.median(speeds), rel=0.05)
+    assert steps.speed(20_000, torch.Generator().manual_seed(0), POINT) == pytest.approx(np.median(speeds), rel=0.05)
 
 
 def test_the_place_in_the_maze_does_not_matter():
@@ -95,7 +99,9 @@ def test_bad_settings_are_named():
     with pytest.raises(UserError, match="horizons are at least 1 and in order, not 0 to 0"):
         replace(SMALL, horizons=(0, 0))
     with pytest.raises(UserError, match="there is no dimension 3"):
-        replace(SMALL, plan_dims=(0, 3))
+        replace(SMALL, space=Space.of((0, 3)))
     with pytest.raises(UserError, match=r"dropout is a share below 1, not 1\.0"):
         replace(SMALL, dropout=1.0)
+    with pytest.raises(UserError, match="unknown body 'centaur'; known bodies: point, ant"):
+        replace(SMALL, body="centaur")
     assert InverseDynamicsConfig.from_dict(SMALL.to_dict()) == SMALL

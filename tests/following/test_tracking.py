@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compdiffuser.planning.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
+from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
 
 
 @pytest.mark.parametrize(

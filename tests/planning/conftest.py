@@ -6,18 +6,17 @@ import torch
 
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
-from compdiffuser.models import Denoiser, DenoiserConfig
+from compdiffuser.domains import PLANE, Domain
+from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.support import measure_support
-from compdiffuser.presets import Preset
+from compdiffuser.presets import ChunkConfig, Preset
 from compdiffuser.types import Episodes
 
+torch.set_num_threads(1)  # the networks here are tiny, and tests run side by side
 HORIZON, OVERLAP = 32, 12
-LINES = Preset(
-    name="lines", environment="", maze="", recipe="", episodes=40, episode_steps=50,
-    horizon=HORIZON, overlap=OVERLAP, max_chunks=4,
-)  # fmt: skip
+LINES = Preset("lines", Domain("lines"), chunks=ChunkConfig(HORIZON, OVERLAP, most=4))
 
 
 def lines(count: int = 40, length: int = 50, seed: int = 0) -> Episodes:
@@ -34,13 +33,13 @@ def lines(count: int = 40, length: int = 50, seed: int = 0) -> Episodes:
 @pytest.fixture(scope="session")
 def tiny() -> Checkpoint:
     torch.manual_seed(0)
-    denoiser = Denoiser(DenoiserConfig(horizon=HORIZON, overlap=OVERLAP, width=32, depth=1, heads=2))
+    denoiser = Denoiser(DenoiserConfig(HORIZON, OVERLAP, network=DiT1dConfig(width=32, depth=1, heads=2)))
     with torch.no_grad():
         for parameter in denoiser.parameters():
             parameter.add_(0.05 * torch.randn_like(parameter))
     episodes = lines()
     normalizer = Normalizer.from_data(episodes.observations)
-    windows = Windows.from_episodes(episodes, (0, 1), normalizer, HORIZON)
+    windows = Windows.from_episodes(episodes, PLANE, normalizer, HORIZON)
     support = measure_support(windows, count=512)
     return Checkpoint(denoiser, normalizer, calibrate(denoiser, windows, OVERLAP), LINES, support=support)
 

@@ -5,8 +5,12 @@ import pytest
 import torch
 
 from compdiffuser import Planner
-from compdiffuser.planning.checkpoint import CONFIG, SUPPORT, WEIGHTS, choose_device, load, locate
+from compdiffuser.artifact import CONFIG
+from compdiffuser.planning.checkpoint import load, locate
+from compdiffuser.runs import choose_device
 from compdiffuser.types import UserError
+
+WEIGHTS, SUPPORT = "model.safetensors", "support.safetensors"
 
 
 def test_what_is_saved_comes_back_in_half_precision(tiny, folder):
@@ -39,18 +43,30 @@ def test_a_corrupt_file_is_named(folder):
 
 def test_another_architecture_is_told(folder):
     config = json.loads((folder / CONFIG).read_text())
-    config["denoiser"]["width"] = 64
+    config["denoiser"]["network"]["width"] = 64
     (folder / CONFIG).write_text(json.dumps(config))
     with pytest.raises(UserError, match="weights of another architecture than its config says"):
         load(folder)
 
 
 def test_a_config_of_something_else_is_told(folder):
-    (folder / CONFIG).write_text('{"format": 1}')
+    config = json.loads((folder / CONFIG).read_text())
+    (folder / CONFIG).write_text(json.dumps({name: config[name] for name in ("kind", "format", "parts")}))
     with pytest.raises(UserError, match="does not describe a planner: 'denoiser'"):
         load(folder)
-    (folder / CONFIG).write_text('{"format": 99}')
-    with pytest.raises(UserError, match="checkpoint format 99, this version reads 1"):
+    (folder / CONFIG).write_text(json.dumps({**config, "format": 99}))
+    with pytest.raises(UserError, match="planner format 99, this version reads 2"):
+        load(folder)
+    (folder / CONFIG).write_text(json.dumps({**config, "kind": "expert"}))
+    with pytest.raises(UserError, match="holds an expert, not a planner"):
+        load(folder)
+
+
+def test_a_planner_without_its_recorded_segments_is_told(folder):
+    config = json.loads((folder / CONFIG).read_text())
+    del config["parts"]["support"]
+    (folder / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(UserError, match="lacks the recorded segments that its config names"):
         load(folder)
 
 
@@ -73,8 +89,9 @@ def test_devices(monkeypatch):
 
 def test_a_planner_from_the_hub_comes_with_all_its_files(folder, tmp_path, monkeypatch):
     def download(repository: str, allow_patterns: list[str]) -> str:
-        for name in allow_patterns:
-            shutil.copy(folder / name, tmp_path / name)
+        for pattern in allow_patterns:
+            for path in folder.glob(pattern):
+                shutil.copy(path, tmp_path / path.name)
         return str(tmp_path)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)

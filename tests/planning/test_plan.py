@@ -1,13 +1,20 @@
 import json
-from dataclasses import replace
+import tempfile
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import oracle_plan
 
-from compdiffuser.data.mazes import maze
+from compdiffuser.domains import PLANE, Group, Space
+from compdiffuser.domains.mazes import maze
+from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.plan import Plan
 from compdiffuser.types import UserError
+
+SOCCER = (Group("agent", (0, 1)), Group("ball", (15, 16)))
 
 
 def plan_in(name="medium", **options) -> Plan:
@@ -20,7 +27,7 @@ def test_saved_plan_loads_equal(tmp_path):
     read = Plan.load(plan.save(tmp_path / "new folder" / "plan.npz"))
     for name in ("states", "chunks", "start", "goal", "scores"):
         np.testing.assert_array_equal(getattr(read, name), getattr(plan, name))
-    assert (read.overlap, read.score, read.ok, read.maze, read.candidates) == (8, 0.1, True, "medium", None)
+    assert (read.overlap, read.score, read.ok, read.maze.name, read.candidates) == (8, 0.1, True, "medium", None)
     assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["plan.npz"]
 
 
@@ -40,6 +47,40 @@ def test_stride_is_kept_and_is_one_in_older_files(tmp_path):
     del meta["stride"]
     np.savez(tmp_path / "old.npz", meta=np.array(json.dumps(meta)), **arrays)
     assert Plan.load(tmp_path / "old.npz").stride == 1
+
+
+SPACES = st.sampled_from([PLANE, Space.of((0, 1, 5)), Space.of((3, 0, 1)), Space.of((0, 1, 15, 16), SOCCER)])
+NUMBERS = st.floats(allow_nan=True, width=32)
+MEASURES = st.dictionaries(st.sampled_from(["steps", "ends", "reconstruction", "support"]), st.floats(0, 9))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    space=SPACES, chunks=st.integers(1, 3), measures=MEASURES, score=NUMBERS, stride=st.integers(1, 4),
+    origin=st.sampled_from([None, "noise", "scaffold", "refined"]), walled=st.booleans(), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_any_plan_comes_back_as_it_was(space, chunks, measures, score, stride, origin, walled, seed):
+    rng, dim = np.random.default_rng(seed), len(space.dims)
+    arrays = {"states": (9, dim), "chunks": (chunks, 4, dim), "start": (dim,), "goal": (dim,), "scores": (3,)}
+    plan = Plan(
+        **{name: rng.normal(size=shape).astype(np.float32) for name, shape in arrays.items()}, overlap=2, score=score,
+        verdict=Verdict(measures), stride=stride, origin=origin, space=space, maze=maze("medium") if walled else None,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        read = Plan.load(plan.save(f"{folder}/plan.npz"))
+    for field in fields(Plan):
+        before, after = getattr(plan, field.name), getattr(read, field.name)
+        if field.name == "maze":
+            assert (before and before.to_dict()) == (after and after.to_dict())
+        else:
+            np.testing.assert_equal(after, before)
+    assert (read.ok, read.length, read.fault()) == (plan.ok, plan.length, plan.fault())
+
+
+def test_states_of_another_space_are_refused():
+    states = np.zeros((5, 3))
+    with pytest.raises(UserError, match="states of 3 dimensions do not lie in a space of 2: agent x, agent y"):
+        Plan(states, states[None], states[0], states[0], overlap=0)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a plan", b"PK\x03\x04 cut short"])
@@ -89,7 +130,8 @@ def test_to_dict_is_json_and_counts():
 
 def test_length_of_a_straight_line():
     states = np.linspace([0, 0, 9], [3, 4, 0], 11)
-    assert Plan(states, states[None], states[0], states[-1], overlap=0).length == pytest.approx(5)
+    posture = Space.of((0, 1, 2))
+    assert Plan(states, states[None], states[0], states[-1], overlap=0, space=posture).length == pytest.approx(5)
 
 
 def test_faults_are_named():
@@ -97,10 +139,10 @@ def test_faults_are_named():
     assert good.fault() is None
     layout = maze("medium")
     line = np.linspace(layout.center((1, 1)), layout.center((6, 6)), 400)
-    through = Plan(line, line[None], line[0], line[-1], overlap=0, maze="medium")
+    through = Plan(line, line[None], line[0], line[-1], overlap=0, maze=maze("medium"))
     assert "wall" in through.fault()
     gap = np.delete(good.states, np.s_[40:60], axis=0)
-    assert "jumps" in Plan(gap, gap[None], gap[0], gap[-1], overlap=0, maze="medium").fault()
+    assert "jumps" in Plan(gap, gap[None], gap[0], gap[-1], overlap=0, maze=maze("medium")).fault()
     nowhere = np.full((4, 2), np.nan)
     assert "not finite" in Plan(nowhere, nowhere[None], nowhere[0], nowhere[0], overlap=0).fault()
     assert Plan(line, line[None], line[0], line[-1], overlap=0).fault() is None
@@ -108,7 +150,7 @@ def test_faults_are_named():
 
 def strided(states, stride: int) -> Plan:
     states = np.asarray(states)
-    return Plan(states, states[None], states[0], states[-1], overlap=0, maze="medium", stride=stride)
+    return Plan(states, states[None], states[0], states[-1], overlap=0, maze=maze("medium"), stride=stride)
 
 
 def test_a_plan_of_every_fourth_state_may_take_longer_steps():

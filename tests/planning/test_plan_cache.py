@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compdiffuser.planning.kept import KeptPlans, fingerprint
+from compdiffuser import PlanConfig, SamplerConfig
+from compdiffuser.planning.plan_cache import PlanCache, fingerprint
 from compdiffuser.planning.planner import Planner
 
 STARTS = np.array([[1.0, -1.0], [1.0, 0.0]])
@@ -14,7 +15,8 @@ GOALS = np.array([[-1.0, -1.0], [0.0, -1.0]])
 
 @pytest.fixture(scope="module")
 def planner() -> Planner:
-    return Planner.from_pretrained("robotics-pointmaze-umaze-v0", device="cpu")
+    quick = PlanConfig(sampler=SamplerConfig(steps=4, repeats=1))
+    return Planner.from_pretrained("robotics-pointmaze-umaze-v0", "cpu", quick)
 
 
 class Counting:
@@ -31,12 +33,13 @@ class Counting:
         return self.planner.plan_batch(starts, *arguments, **options)
 
 
+@pytest.mark.slow
 def test_a_plan_is_made_once(planner, tmp_path):
     counting = Counting(planner)
-    kept = KeptPlans(counting, tmp_path)
+    kept = PlanCache(counting, tmp_path)
     first = kept.plan_batch(STARTS, GOALS, seed=[3, 4], n_candidates=4)
     assert counting.problems == 2
-    again = KeptPlans(counting, tmp_path).plan_batch(STARTS[::-1], GOALS[::-1], seed=[4, 3], n_candidates=4)
+    again = PlanCache(counting, tmp_path).plan_batch(STARTS[::-1], GOALS[::-1], seed=[4, 3], n_candidates=4)
     assert counting.problems == 2
     for made, found in zip(first, again[::-1], strict=True):
         np.testing.assert_array_equal(made.states, found.states)
@@ -57,13 +60,15 @@ def test_another_planner_has_other_plans(planner):
     assert fingerprint(other) != fingerprint(planner)
 
 
+@pytest.mark.slow
 def test_plans_that_begin_from_other_ways_are_other_plans(planner):
     along = planner.with_config(scaffold=0.25)
     assert fingerprint(along) != fingerprint(planner)
     assert fingerprint(along) == fingerprint(planner.with_config(scaffold=0.25))
     other = along.with_config()
-    other.routes = replace(along.routes, costs=along.routes.costs * 2)
+    other.roadmap = replace(along.roadmap, costs=along.roadmap.costs * 2)
     assert fingerprint(other) != fingerprint(along)
     other = along.with_config()
-    other.preset = replace(along.preset, max_chunks=along.preset.max_chunks + 1)
+    chunks = replace(along.preset.chunks, most=along.preset.chunks.most + 1)
+    other.preset = replace(along.preset, chunks=chunks)
     assert fingerprint(other) != fingerprint(along)

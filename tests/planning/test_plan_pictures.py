@@ -4,7 +4,8 @@ from matplotlib.image import imread
 from oracle import oracle_plan
 from PIL import Image
 
-from compdiffuser.data.mazes import maze
+from compdiffuser.domains import Space
+from compdiffuser.domains.mazes import maze
 from compdiffuser.plotting.plans import animate_denoising, chunk_colors, plot_plan
 from compdiffuser.types import UserError
 
@@ -25,7 +26,8 @@ def test_picture_shows_every_chunk_in_its_colour(plan, tmp_path):
 
 def test_plan_without_a_maze_and_with_more_dimensions(tmp_path):
     chunks = np.random.default_rng(0).normal(size=(3, 20, 5))
-    figure = plot_plan(chunks, start=chunks[0, 0], goal=chunks[-1, -1], png=tmp_path / "own.svg")
+    posture = Space.of(range(5))
+    figure = plot_plan(chunks, space=posture, start=chunks[0, 0], goal=chunks[-1, -1], png=tmp_path / "own.svg")
     assert (tmp_path / "own.svg").read_text().lstrip().startswith("<?xml")
     assert figure.axes[0].get_aspect() == 1
 

@@ -5,10 +5,14 @@ import pytest
 import torch
 
 from compdiffuser import PlanConfig, Planner, SamplerConfig
+from compdiffuser.planning.checkpoint import Checkpoint
+from compdiffuser.planning.problem import chunk_choices
 from compdiffuser.types import UserError
 
+STRICT = 1e-9
+"""A quantile of the data's chunks that no plan of an untrained network stays below."""
 QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4, refine=None)
-ALONG = replace(QUICK, scaffold=0.25, certify=0.0)
+ALONG = replace(QUICK, scaffold=0.25, certify=STRICT)
 STARTS, GOALS = [[0, 0], [1, -4], [-3, 2]], [[3, 3], [4, 4], [4, -4]]
 
 
@@ -18,8 +22,7 @@ def planner(tiny) -> Planner:
 
 
 def test_a_plan_has_the_length_its_chunks_give_and_everything_said_of_it(planner):
-    planner.config = replace(planner.config, certify=0.0)
-    plan = planner.plan([0, 0], [3, 3], n_chunks=3, n_candidates=5)
+    plan = planner.with_config(certify=STRICT).plan([0, 0], [3, 3], n_chunks=3, n_candidates=5)
     assert plan.states.shape == (3 * 32 - 2 * 12, 2)
     assert plan.chunks.shape == (3, 32, 2)
     assert len(plan.scores) == 5
@@ -43,7 +46,7 @@ def test_a_batch_gives_what_its_problems_give_alone(planner):
 
 
 def test_a_refined_batch_gives_what_its_problems_give_alone(tiny):
-    planner = Planner(tiny, "cpu", replace(QUICK, refine=1.0, certify=0.0))
+    planner = Planner(tiny, "cpu", replace(QUICK, refine=1.0, certify=STRICT))
     starts, goals, chunks = [[0, 0], [1, -4]], [[3, 3], [4, 4]], [2, 3]
     for start, goal, k, plan in zip(
         starts, goals, chunks, planner.plan_batch(starts, goals, n_candidates=6, n_chunks=chunks), strict=True
@@ -55,7 +58,7 @@ def test_a_refined_batch_gives_what_its_problems_give_alone(tiny):
 
 
 def test_refined_candidates_are_close_to_their_parents(tiny):
-    planner = Planner(tiny, "cpu", replace(QUICK, refine=0.02, certify=0.0))
+    planner = Planner(tiny, "cpu", replace(QUICK, refine=0.02, certify=STRICT))
     search = planner.search([0, 0], [3, 3], 2, 4)
     planner.advance([search])
     parent = search.best
@@ -66,30 +69,26 @@ def test_refined_candidates_are_close_to_their_parents(tiny):
 
 
 def test_automatic_k_tries_every_k_that_could_reach(tiny):
-    planner = Planner(tiny, "cpu")
-    planner.calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
-    starts, goals = np.array([[0, 0], [0, 0], [-4, -4]], np.float32), np.array([[1, 1], [3, 0], [4, 4]], np.float32)
-    ways = [None] * 3
-    assert planner._chunk_choices(starts, goals, ways, "auto") == [[1, 2, 3, 4], [2, 3, 4], [4]]
+    calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
+    lines = np.array([0.3, 0.6, 2.3])
+    assert chunk_choices("auto", lines, [None] * 3, calibration, most=4) == [[1, 2, 3, 4], [2, 3, 4], [4]]
 
 
 def test_on_a_known_way_automatic_k_follows_from_its_length(tiny):
-    planner = Planner(tiny, "cpu", ALONG)
-    planner.calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
-    planner.preset = replace(tiny.preset, max_chunks=20)
+    calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
     way = torch.tensor([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])  # 3 long, from one end to the other 1
-    starts, goals = np.zeros((2, 2), np.float32), planner.normalizer.denormalize(np.array([[0, 1]] * 2, np.float32))
-    assert planner._chunk_choices(starts, goals, [way[:3], None], "auto")[0] == [6, 8, 9, 11, 13, 15, 16, 18]
-    long, line = planner._chunk_choices(starts, goals, [way, None], "auto")
+    lines = np.ones(2)
+    assert chunk_choices("auto", lines, [way[:3], None], calibration, 20)[0] == [6, 8, 9, 11, 13, 15, 16, 18]
+    long, line = chunk_choices("auto", lines, [way, None], calibration, 20)
     assert long == [10, 11, 13, 14, 16, 17, 19, 20], "no more than the preset tries"
     assert (line[0], line[-1]) == (3, 20)
-    assert planner._chunk_choices(starts, goals, [way, None], 5) == [[5], [5]]
+    assert chunk_choices(5, lines, [way, None], calibration, 20) == [[5], [5]]
 
 
 @pytest.fixture
 def known_ways(monkeypatch) -> None:
     """So few landmarks that the straight walks of the tiny data meet in them."""
-    monkeypatch.setattr("compdiffuser.planning.routes.LANDMARKS", 64)
+    monkeypatch.setattr("compdiffuser.planning.roadmap.LANDMARKS", 64)
 
 
 def test_plans_begin_from_a_way_where_scaffolds_are_asked_for(tiny, known_ways):
@@ -102,19 +101,40 @@ def test_plans_begin_from_a_way_where_scaffolds_are_asked_for(tiny, known_ways):
     assert not np.allclose(along.states, noise.states)
 
 
-def test_with_little_noise_candidates_stay_by_the_way_until_some_begin_from_noise(tiny, known_ways):
+def test_with_little_noise_candidates_stay_by_the_way_and_the_others_begin_from_noise(tiny, known_ways):
     planner = Planner(tiny, "cpu", replace(ALONG, scaffold=0.01))
     search = planner.search([-3, 2], [4, -4], 3, 12)
     planner.advance([search])
-    laid = search.scaffold(3)
+    laid = search.scaffolds[3]
     assert laid.shape == (3, 32, 2)
     ends = torch.stack([laid[0, 0], laid[-1, -1]])
     torch.testing.assert_close(ends, planner.normalizer.normalize(torch.tensor(np.stack([search.start, search.goal]))))
     torch.testing.assert_close(laid[:-1, -12:], laid[1:, :12])
     while not search.done:
         planner.advance([search])
-    away = [(candidate.chunks - laid).abs().mean().item() for candidate in search.candidates]
-    assert max(away[:8]) < 0.2 < min(away[8:])
+    away: dict[str, list[float]] = {"scaffold": [], "noise": []}
+    for candidate in search.candidates:
+        away[candidate.origin].append((candidate.chunks - laid).abs().mean().item())
+    assert max(away["scaffold"]) < 0.2 < min(away["noise"])
+    assert [candidate.origin for candidate in search.candidates] == ["scaffold", "noise"] * 6
+
+
+def test_half_of_the_first_wave_on_a_cpu_begins_from_noise(tiny, known_ways):
+    """A CPU's wave has eight candidates, and as many began from scaffolds before the first from noise."""
+    planner = Planner(tiny, "cpu", replace(ALONG, wave=None, refine=1.0))
+    search = planner.search([-3, 2], [4, -4], 3)
+    assert [proposal.origin for proposal in search.proposals()] == ["scaffold", "noise"] * 4
+    planner.advance([search])
+    assert [candidate.origin for candidate in search.candidates] == ["scaffold", "noise"] * 4
+    assert planner.result(search).origin in ("scaffold", "noise")
+
+
+def test_a_wave_that_a_scaffold_settles_makes_no_more(tiny, known_ways):
+    planner = lenient(tiny, stray=1e9).with_config(scaffold=0.25)
+    search = planner.search([-3, 2], [4, -4], 3)
+    planner.advance([search])
+    assert {candidate.origin for candidate in search.candidates} == {"scaffold"}
+    assert (search.done, planner.result(search).origin) == (True, "scaffold")
 
 
 def test_a_batch_from_scaffolds_gives_what_its_problems_give_alone(tiny, known_ways):
@@ -122,7 +142,7 @@ def test_a_batch_from_scaffolds_gives_what_its_problems_give_alone(tiny, known_w
     options = {"n_candidates": 6}
     for start, goal, plan in zip(STARTS, GOALS, planner.plan_batch(STARTS, GOALS, **options), strict=True):
         alone = planner.plan(start, goal, **options)
-        assert len(plan.scores) == 12, "six from the scaffold, and as many refined"
+        assert len(plan.scores) == 12, "six fresh ones, and as many refined"
         np.testing.assert_allclose(alone.scores, plan.scores, rtol=1e-3)
         np.testing.assert_allclose(alone.states, plan.states, atol=1e-4)
 
@@ -141,7 +161,8 @@ def test_where_the_data_knows_no_way_plans_begin_from_noise(tiny, known_ways, di
 
 
 def test_the_preset_says_whether_plans_begin_from_a_way(tiny):
-    explored = replace(tiny, preset=replace(tiny.preset, scaffold=0.3, stride=4))
+    chunks = replace(tiny.preset.chunks, scaffold=0.3, stride=4)
+    explored = replace(tiny, preset=replace(tiny.preset, chunks=chunks))
     assert Planner(tiny, "cpu").scaffold is None
     assert Planner(explored, "cpu").scaffold == 0.3
     assert Planner(explored, "cpu", PlanConfig(certify=0.9)).scaffold == 0.3
@@ -155,30 +176,34 @@ def test_a_scaffold_needs_noise(level):
         PlanConfig(scaffold=level)
 
 
+def lenient(tiny: Checkpoint, step: float = 1e9, stray: float | None = None) -> Planner:
+    """A planner that any reconstruction error satisfies, and steps and strays up to the given ones."""
+    calibration = replace(tiny.calibration, errors=(0.0, *[1e9] * 64), step=step)
+    support = None if stray is None else replace(tiny.support, strays=(0.0, *[stray] * 64))
+    config = PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0)
+    return Planner(replace(tiny, calibration=calibration, support=support), "cpu", config)
+
+
 def test_a_plan_that_misses_its_goal_is_not_certified(tiny):
-    planner = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0))
-    planner.calibration = replace(tiny.calibration, errors=(0.0, *[1e9] * 64), step=1e9)
-    planner.support = None
-    assert planner.plan([0, 0], [3, 3], n_candidates=2).ok
-    planner.calibration = replace(planner.calibration, step=1e-3)
-    assert not planner.plan([0, 0], [3, 3], n_candidates=2).ok
+    assert lenient(tiny).plan([0, 0], [3, 3], n_candidates=2).ok
+    plan = lenient(tiny, step=1e-3).plan([0, 0], [3, 3], n_candidates=2)
+    assert not plan.ok
+    assert plan.verdict.failed == ("steps", "ends")
+    assert "it misses its start or its goal" in str(plan.verdict)
 
 
 def test_a_plan_that_nothing_certifies_says_so(tiny):
-    strict = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=0.0))
+    strict = Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=STRICT))
     plan = strict.plan([0, 0], [3, 3], n_candidates=4)
     assert not plan.ok
     assert plan.score in plan.scores
 
 
 def test_a_plan_that_leaves_the_data_is_not_certified(tiny):
-    lenient = PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0)
-    planner = Planner(tiny, "cpu", lenient)
-    planner.calibration = replace(tiny.calibration, errors=(0.0, *[1e9] * 64), step=1e9)
-    planner.support = replace(tiny.support, strays=(0.0, *[1e9] * 64))
-    assert planner.plan([0, 0], [3, 3], n_candidates=2).ok
-    planner.support = replace(tiny.support, strays=(0.0, *[1e-6] * 64))
-    assert not planner.plan([0, 0], [3, 3], n_candidates=2).ok
+    assert lenient(tiny, stray=1e9).plan([0, 0], [3, 3], n_candidates=2).ok
+    plan = lenient(tiny, stray=1e-6).plan([0, 0], [3, 3], n_candidates=2)
+    assert plan.verdict.failed == ("support",)
+    assert not plan.ok
 
 
 @pytest.mark.parametrize("order", ["parallel", "autoregressive", "autoregressive-backward", "gsc"])
@@ -196,7 +221,7 @@ def test_watch_sees_every_round(planner):
 
 
 def test_watch_tells_whose_rows_are_whose(tiny):
-    strict = Planner(tiny, "cpu", replace(QUICK, certify=0.0))
+    strict = Planner(tiny, "cpu", replace(QUICK, certify=STRICT))
     seen = []
     strict.plan_batch(
         [[0, 0], [1, -4]], [[3, 3], [4, 4]], n_chunks=[2, 3], n_candidates=[6, 1],
@@ -233,7 +258,7 @@ def test_a_watcher_that_raises_ends_the_planning(planner):
 
 
 def test_each_problem_may_have_its_own_number_of_candidates(tiny):
-    strict = Planner(tiny, "cpu", replace(QUICK, certify=0.0))
+    strict = Planner(tiny, "cpu", replace(QUICK, certify=STRICT))
     starts, goals = [[0, 0], [1, -4], [-3, 2]], [[3, 3], [4, 4], [4, -4]]
     together = strict.plan_batch(starts, goals, n_candidates=[1, 9, 4], seed=[1, 2, 3])
     assert [len(plan.scores) for plan in together] == [1, 9, 4]
@@ -249,7 +274,7 @@ def test_each_problem_may_have_its_own_number_of_candidates(tiny):
         ([0, 0], [1], {}, "a goal has 2 dimensions here"),
         ([0, float("nan")], [1, 1], {}, "the start .* is not finite"),
         ([0, 0], [99, 0], {}, r"the goal \[99.0, 0.0\] lies outside the data"),
-        ([0, 0], [1, 1], {"n_chunks": 0}, "the number of chunks must be at least 1, not 0"),
+        ([0, 0], [1, 1], {"n_chunks": 0}, "numbers of chunks must be at least 1, not 0"),
         ([0, 0], [1, 1], {"n_chunks": "many"}, "chunks must be 'auto' or a number, not 'many'"),
         ([0, 0], [1, 1], {"n_candidates": 0}, "candidates must be at least 1, not 0"),
         (["a", "b"], [1, 1], {}, "a start is 2 numbers"),
@@ -273,9 +298,10 @@ def test_as_many_goals_as_starts(planner):
 
 def test_copies_of_a_planner_share_its_ways(tiny):
     planner = Planner(tiny, "cpu", ALONG)
-    assert planner.with_sampler(steps=2).routes is planner.with_config(certify=0.5).routes
+    assert planner.with_sampler(steps=2).roadmap is planner.with_config(certify=0.5).roadmap
 
 
+@pytest.mark.slow
 def test_a_shipped_ant_finds_its_way_round():
     """From a start whose goal lies behind it: 14 m away, and over 60 m to walk."""
     plan = Planner.from_pretrained("antmaze-large-explore-v0", "cpu").plan([12, 16], [0, 24], n_candidates=8)

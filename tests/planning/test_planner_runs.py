@@ -5,13 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compdiffuser.models.denoiser import DenoiserConfig
-from compdiffuser.planning.training import preset_for, train_planner
+from compdiffuser.models import DenoiserConfig, DiT1dConfig
+from compdiffuser.planning.training import train_planner
+from compdiffuser.presets import Preset, own_preset
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
 
-OWN = replace(preset_for("mine.npz"), horizon=16, overlap=4)
-SMALL = DenoiserConfig(horizon=16, overlap=4, width=32, depth=1, heads=2)
+MINE = own_preset("mine")
+OWN = replace(MINE, chunks=replace(MINE.chunks, horizon=16, overlap=4))
+SMALL = DenoiserConfig(horizon=16, overlap=4, network=DiT1dConfig(width=32, depth=1, heads=2))
+
+
+def cut(**changes: int) -> Preset:
+    """The same dataset in other chunks."""
+    return replace(OWN, chunks=replace(OWN.chunks, **changes))
 
 
 def lines(scale: float = 1.0) -> Episodes:
@@ -31,10 +38,10 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize(
     ("preset", "model", "sentence"),
     [
-        (OWN, replace(SMALL, preset="paper"), "preset default, not paper"),
-        (replace(OWN, overlap=8), SMALL, "overlap 4, not 8"),
-        (replace(OWN, stride=2), SMALL, "stride 1, not 2"),
-        (replace(OWN, front_padding=8), SMALL, r"padding \[32, 32\], not \[8, 32\]"),
+        (OWN, replace(SMALL, formulation="paper"), "formulation default, not paper"),
+        (cut(overlap=8), SMALL, "overlap 4, not 8"),
+        (cut(stride=2), SMALL, "stride 1, not 2"),
+        (cut(front_padding=8), SMALL, r"padding \[32, 32\], not \[8, 32\]"),
         (replace(OWN, name="other"), SMALL, "dataset mine, not other"),
     ],
 )
@@ -43,10 +50,17 @@ def test_a_run_does_not_continue_as_another(run, preset, model, sentence):
         train_planner(lines(), preset, run, model=model, config=TrainConfig(steps=4, batch=4), progress=False)
 
 
-@pytest.mark.parametrize("dims", [(0, 2), (0, 0), (-1, 0)])
-def test_dimensions_that_there_are_not_are_named(tmp_path, dims):
-    with pytest.raises(UserError, match=r"planned dimensions are different ones of 0 to 1, not \["):
-        train_planner(lines(), replace(OWN, plan_dims=dims), tmp_path, model=SMALL, progress=False)
+@pytest.mark.parametrize(
+    ("dims", "sentence"),
+    [
+        ((0, 2), "observations have dimensions 0 to 1, there is no dimension 2"),
+        ((0, 0), r"planned dimensions are different ones from 0 on, not \[0, 0\]"),
+        ((-1, 0), r"planned dimensions are different ones from 0 on, not \[-1, 0\]"),
+    ],
+)
+def test_dimensions_that_there_are_not_are_named(tmp_path, dims, sentence):
+    with pytest.raises(UserError, match=sentence):
+        train_planner(lines(), OWN.planning(dims), tmp_path, model=SMALL, progress=False)
 
 
 def test_a_run_does_not_continue_on_other_data(run):

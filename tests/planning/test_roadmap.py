@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from compdiffuser.planning.routes import Routes, length, nearest, paced, spread
+from compdiffuser.planning.roadmap import Roadmap, length, nearest, paced, spread
 from compdiffuser.planning.support import Support
 
 LEFT, RIGHT = (-0.8, 0.8), (0.8, 0.8)
@@ -27,12 +27,12 @@ def recorded(corridor: Tensor, reach: float = 0.1, width: float = 0.1, both: boo
 
 
 @pytest.fixture(scope="module")
-def round_the_u() -> Routes:
-    return Routes.through(recorded(U), 2)
+def round_the_u() -> Roadmap:
+    return Roadmap.through(recorded(U))
 
 
-def way(routes: Routes, start, goal) -> Tensor | None:
-    return routes.ways(torch.tensor([start]), torch.tensor([goal]))[0]
+def way(roadmap: Roadmap, start, goal) -> Tensor | None:
+    return roadmap.ways(torch.tensor([start]), torch.tensor([goal]))[0]
 
 
 def test_a_way_goes_round_where_the_straight_line_was_never_walked(round_the_u):
@@ -52,7 +52,7 @@ def test_near_and_far_goals_in_one_room_are_reached_about_straight(round_the_u):
 
 
 def test_walking_a_one_way_street_back_costs_about_thrice_as_much():
-    street = Routes.through(recorded(STREET, width=0.1, both=False), 2)
+    street = Roadmap.through(recorded(STREET, width=0.1, both=False))
     ends = nearest(torch.tensor([[-0.9, 0.0], [0.9, 0.0]]), street.landmarks)
     costs = street._costs(ends)[:, ends]
     assert 2 < costs[1, 0] / costs[0, 1] < 4
@@ -60,7 +60,7 @@ def test_walking_a_one_way_street_back_costs_about_thrice_as_much():
 
 def test_between_places_that_nobody_joined_there_is_no_way():
     above, below = recorded(STREET + torch.tensor([0.0, 0.8])), recorded(STREET - torch.tensor([0.0, 0.8]))
-    apart = Routes.through(Support(torch.cat([above.segments, below.segments]), ()), 2)
+    apart = Roadmap.through(Support(torch.cat([above.segments, below.segments]), ()))
     found = apart.ways(torch.tensor([[-0.5, 0.8], [-0.5, 0.8]]), torch.tensor([[0.5, 0.8], [0.5, -0.8]]))
     assert [each is None for each in found] == [False, True]
 
@@ -69,15 +69,22 @@ def test_of_two_ways_the_shorter_one_is_taken_though_it_has_more_edges():
     landmarks = torch.tensor([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [1.5, 3.0]])
     edges = torch.tensor([[0, 1, 2, 0, 4], [1, 2, 3, 4, 3]])
     lengths = (landmarks[edges[0]] - landmarks[edges[1]]).norm(dim=1)
-    along = way(Routes(landmarks, edges, lengths), (0.0, 0.1), (3.0, 0.1))
+    along = way(Roadmap(landmarks, edges, lengths), (0.0, 0.1), (3.0, 0.1))
     assert along[:, 0].tolist() == [0, 0, 1, 2, 3, 3]
+
+
+def test_a_way_ends_though_an_edge_costs_less_than_a_float_can_add():
+    """Two landmarks differ by less than a long way's cost can tell: each led back to the other, for ever."""
+    landmarks = torch.tensor([[0.0, 0.0], [1.0, 0.0], [1.0, 1e-9]])
+    roadmap = Roadmap(landmarks, torch.tensor([[1, 2, 0], [2, 1, 1]]), torch.tensor([1e-9, 1e-9, 1.0]))
+    assert roadmap._back(roadmap._costs(torch.tensor([0]))[0], 2).tolist() == landmarks.tolist()
 
 
 def test_a_few_places_visited_again_and_again_are_a_graph_of_their_own():
     angle = torch.arange(12) * torch.pi / 6
     ring = torch.stack([angle.cos(), angle.sin()], dim=1)
     place = torch.arange(12).repeat(20)
-    onwards = Routes.through(Support(torch.cat([ring[place], ring[place], ring[(place + 1) % 12]], dim=1), ()), 2)
+    onwards = Roadmap.through(Support(torch.cat([ring[place], ring[place], ring[(place + 1) % 12]], dim=1), ()))
     starts, goals = ring[[0, 3, 5]], ring[[3, 0, 5]]
     visited = [nearest(found, ring).unique_consecutive().tolist() for found in onwards.ways(starts, goals)]
     assert visited == [[0, 1, 2, 3], [3, 4, 5, 6, 7, 8, 9, 10, 11, 0], [5]]

@@ -1,21 +1,20 @@
 import pytest
 import torch
 
+from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.search import Candidate, Proposal, Search
 
 
 def candidate(excess: float = 2.0, k: int = 1, complete: bool = True, overlap: float = 0.0, refined: bool = False):
-    return Candidate(
-        0, torch.full((k, 4, 2), excess), 1.0, overlap, complete, excess, "refined" if refined else "noise"
-    )  # fmt: skip
+    verdict = Verdict({"ends": 0.5 if complete else 2.0, "reconstruction": excess})
+    return Candidate(0, torch.full((k, 4, 2), excess), 1.0, overlap, verdict, "refined" if refined else "noise")
 
 
 def made(proposals: list[Proposal], excess: float = 2.0) -> list[Candidate]:
     return [candidate(excess, k=each.n_chunks, refined=each.origin == "refined") for each in proposals]
 
 
-def scaffold(k: int) -> torch.Tensor:
-    return torch.full((k, 4, 2), 100.0 + k)
+SCAFFOLDS = {k: torch.full((k, 4, 2), 100.0 + k) for k in (1, 2, 3, 4)}
 
 
 def search(candidates: list[Candidate] = (), most: int = 100, **options) -> Search:
@@ -35,7 +34,7 @@ def test_the_best_certified_candidate_wins_then_the_best_that_arrives_then_the_b
 
 def test_by_overlap_only_the_overlap_counts_and_every_candidate_is_made():
     good, tight = candidate(0.9, overlap=0.5), candidate(9.0, overlap=0.1, complete=False)
-    by_overlap = search([good, tight], most=3, measure="overlap")
+    by_overlap = search([good, tight], most=3, score="overlap")
     assert by_overlap.best is tight
     assert not by_overlap.done
     assert search([good, tight], most=3).done
@@ -78,40 +77,51 @@ def test_waves_of_fresh_and_of_refined_candidates_take_turns():
     assert kinds == [{False}, {True}, {False}, {True}]
 
 
-def test_every_other_fresh_wave_begins_from_the_scaffold_of_its_k():
-    hunt, origins = search(wave=8, most=32, scaffold=scaffold), []
+def test_half_of_a_fresh_wave_begins_from_the_scaffold_of_its_k():
+    """On a CPU a wave has eight candidates and a scaffold's turn was eight too, so that none began from noise."""
+    hunt = search(wave=8, most=32, scaffolds=SCAFFOLDS)
     while proposals := hunt.proposals():
-        origins.append({proposal.origin for proposal in proposals})
-        if origins[-1] != {"refined"}:
+        origins = [proposal.origin for proposal in proposals]
+        if set(origins) != {"refined"}:
             assert [proposal.n_chunks for proposal in proposals] == [1, 2, 3, 4] * 2
+            assert (origins.count("scaffold"), origins.count("noise")) == (4, 4)
         for proposal in proposals:
             if proposal.origin == "scaffold":
-                assert torch.equal(proposal.parent, scaffold(proposal.n_chunks))
+                assert torch.equal(proposal.parent, SCAFFOLDS[proposal.n_chunks])
             else:
                 assert (proposal.parent is None) == (proposal.origin == "noise")
         hunt.candidates += made(proposals)
-    assert origins == [{"scaffold"}, {"refined"}, {"noise"}, {"refined"}] * 2
 
 
-def test_without_refinement_scaffolds_and_noise_take_turns_and_count_alike():
-    hunt, waves = search(wave=8, most=20, refine=False, scaffold=scaffold), []
-    while proposals := hunt.proposals():
-        waves.append((proposals[0].origin, len(proposals)))
-        hunt.candidates += made(proposals)
-    assert waves == [("scaffold", 8), ("noise", 8), ("scaffold", 4)]
+def test_each_k_begins_from_a_scaffold_and_from_noise_in_turn():
+    proposals = search(wave=8, scaffolds=SCAFFOLDS).proposals()
+    begun = {k: [each.origin for each in proposals if each.n_chunks == k] for k in (1, 2, 3, 4)}
+    assert all(set(origins) == {"scaffold", "noise"} for origins in begun.values())
 
 
 @pytest.mark.parametrize("wave", [1, 3, 8, 64])
-def test_eight_fresh_candidates_begin_from_the_scaffold_and_eight_from_noise_whatever_the_wave(wave):
-    hunt, origins = search(wave=wave, most=32, refine=False, scaffold=scaffold), []
+def test_every_other_fresh_candidate_begins_from_a_scaffold_whatever_the_wave(wave):
+    hunt, origins = search(wave=wave, most=32, refine=False, scaffolds=SCAFFOLDS), []
     while proposals := hunt.proposals():
         origins += [each.origin for each in proposals]
-        hunt.add(made(proposals))
-    assert origins == ["scaffold"] * 8 + ["noise"] * 8 + ["scaffold"] * 8 + ["noise"] * 8
+        hunt.candidates += made(proposals)
+    assert [origins[turn : turn + 4].count("scaffold") for turn in range(0, 32, 4)] == [2] * 8
+
+
+def test_a_k_without_a_scaffold_begins_from_noise():
+    proposals = search(wave=8, scaffolds={2: SCAFFOLDS[2]}).proposals()
+    assert {each.n_chunks for each in proposals if each.origin == "scaffold"} == {2}
+
+
+def test_a_certified_scaffold_settles_its_wave_unless_all_are_compared():
+    certified = [candidate(0.9)]
+    assert search().settled(certified)
+    assert not search().settled([candidate(2.0)])
+    assert not search(score="overlap").settled(certified)
 
 
 def test_what_began_from_a_scaffold_is_refined_like_anything_else():
-    hunt = search(wave=4, scaffold=scaffold)
+    hunt = search(wave=4, scaffolds=SCAFFOLDS)
     hunt.add([candidate(excess, k=k) for k, excess in ((1, 9.0), (2, 3.0), (3, 8.0), (4, 2.0))])
     assert [(proposal.origin, float(proposal.parent.mean())) for proposal in hunt.proposals()] == [("refined", 2.0)] * 4
 

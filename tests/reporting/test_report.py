@@ -87,7 +87,7 @@ def test_every_table_renders_without_results(name):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("<!-- table: nonsense -->\n<!-- /table -->", "asks for table 'nonsense'; known tables: pointmaze"),
+        ("<!-- table: nonsense -->\n<!-- /table -->", "asks for table 'nonsense'; known tables: success"),
         ("<!-- table: speed -->\nnever closed", "without its '<!-- /table -->'"),
         ("<!-- table: speed -->\n<!-- table: speed -->\n<!-- /table -->", "without its"),
     ],
@@ -136,9 +136,28 @@ def test_ants_have_two_step_limits_and_controllers_of_one_horizon(tmp_path):
     }.items():
         write_json(tmp_path / f"{name}.json", {**summary(**ant), **changes})
     results = read_results(tmp_path)
-    line = "| antmaze-giant-stitch | – | – | – | – | – | – | 75 ± 20.4 | 50 ± 20.4 |"
-    assert line in TABLES["antmaze"](results)
+    assert "| antmaze-giant-stitch | – | – | – | – | 75 ± 20.4 |" in TABLES["antmaze"](results)
     assert "| giant (here) | 25 ± 20.4 | – | – | – | – | – |" in TABLES["controller-horizons"](results)
+
+
+def test_the_readme_has_one_table_of_success_with_five_columns_and_one_note():
+    table = TABLES["success"](read_results(ROOT / "results"))
+    head, _, *body = table.split("\n\n")[0].splitlines()
+    assert head == "| dataset | best RL (published) | GSC (published) | CompDiffuser (published) | ours, one plan |"
+    assert len(body) == 11
+    assert "| pointmaze-giant-stitch | 50 ± 8 | 29 ± 3 | 68 ± 3 | 100 ± 0 |" in body
+    assert "| antmaze-large-explore | 10 ± 3 | 21 ± 3 | 27 ± 1 | 99.4 ± 0.8 |" in body
+    told = "5 seeds × 2, 5, 6 or 7 tasks × 10 or 20 episodes, 1000 or 2000 steps"
+    assert f"Measured here: regenerated data, {told}." in table
+    assert max(map(len, table.split("\n\n")[1].splitlines())) <= 120
+
+
+def test_parts_of_the_method_are_compared_with_one_plan(tmp_path):
+    ant = {"dataset": "antmaze-large-explore-v0", "replan": False}
+    for sampler in ("gsc", "noise", "default"):
+        write_json(tmp_path / f"{sampler}.json", summary(**ant, sampler=sampler))
+    line = "| antmaze-large-explore | 75 ± 20.4 | 75 ± 20.4 | 75 ± 20.4 |"
+    assert line in TABLES["antmaze-parts"](read_results(tmp_path))
 
 
 def test_failures_are_listed_by_cause_and_falls_apart_from_other_losses(tmp_path):

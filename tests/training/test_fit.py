@@ -16,6 +16,7 @@ def rows_of(out) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_a_toy_problem_is_learned(tmp_path):
     trained = learner()
     outcome, _ = train(tmp_path, trained, steps=300, log_every=10, checkpoint_every=300, ema=0.98)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -19,6 +20,7 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_two_processes_learn_one_model(tmp_path):
     command = [
         sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch",

@@ -45,6 +45,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_and_ends_with_the_same_bits(tmp_path):
     killed = start(tmp_path / "killed", "--steps", 300, "--pause", 0.004)
     wait_for(tmp_path / "killed" / "steps" / "resume.pt", killed)

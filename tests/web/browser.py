@@ -1,4 +1,4 @@
-"""A real Chromium and a real server: what the tests of the page and the renewal of its pictures share."""
+"""A real Chromium and a real server, and what a user does on the page; its tests and its pictures share them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "no Chromium was found; install it with: apt-get install -y chromium"
+MODEL = "robotics-pointmaze-umaze-v0"  # the smallest maze, with the quickest planner
+LINK = f"#model={MODEL}&start=-1,1&goal=-1,-1&a=auto,16,autoregressive,10,8,0"
+PATIENCE = 60_000  # milliseconds; a plan here takes about one second on a free core
 
 
 def chromium() -> str | None:
@@ -63,3 +67,34 @@ def open_page(browser, address: str, link: str = "", width: int = 1280, height: 
 
 def _own(url: str, address: str) -> bool:
     return url.startswith((address, "blob:", "data:"))
+
+
+def where(page, x: float, y: float) -> tuple[float, float]:
+    """A place in the maze as a place on the screen."""
+    at = page.locator(".board").first.evaluate(
+        "(svg, [x, y]) => { const p = new DOMPoint(x, -y).matrixTransform(svg.getScreenCTM()); return [p.x, p.y]; }",
+        [x, y],
+    )
+    return tuple(at)
+
+
+def position(page, end: str) -> tuple[float, float]:
+    return tuple(float(page.locator(f"#{end}-{axis}").input_value()) for axis in "xy")
+
+
+def planned(page):
+    """Wait for the plan and return what the page shows of it."""
+    page.locator("#result").wait_for()
+    page.locator("#drive:not([disabled])").wait_for()
+    return page.locator("path.chunk").evaluate_all("paths => paths.map((path) => path.getAttribute('d'))")
+
+
+def plan(page):
+    page.click("#plan")
+    return planned(page)
+
+
+def saved(page, kind: str) -> bytes:
+    with page.expect_download() as download:
+        page.click(f"[data-export={kind}]")
+    return Path(download.value.path()).read_bytes()

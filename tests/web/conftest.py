@@ -1,27 +1,28 @@
-"""A server with a tiny untrained planner: all that does not ask for good plans runs in a moment."""
+"""A server with a tiny untrained planner, quick where plans need not be good; and the page with a shipped one."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from browser import INSTALL, LINK, MODEL, PATIENCE, browsing, chromium, open_page, served
 from live import client, serving
 
-from compdiffuser.data.mazes import maze
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
-from compdiffuser.models import Denoiser, DenoiserConfig
+from compdiffuser.domains import domain
+from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
-from compdiffuser.presets import Preset
+from compdiffuser.presets import ChunkConfig, EvaluationConfig, ExecutionConfig, Preset
 from compdiffuser.types import Episodes
 from compdiffuser.web.library import Library
 from compdiffuser.web.settings import Settings
 
 HORIZON, OVERLAP = 16, 4
 PRESET = Preset(
-    name="tiny", environment="pointmaze-medium-v0", maze="medium", recipe="", episodes=40, episode_steps=50,
-    horizon=HORIZON, overlap=OVERLAP, max_chunks=3, step_limit=200, max_replans=1,
+    "tiny", domain("pointmaze-medium"), chunks=ChunkConfig(HORIZON, OVERLAP, most=3),
+    execution=ExecutionConfig(max_replans=1), evaluation=EvaluationConfig(step_limit=200),
 )  # fmt: skip
 
 
@@ -30,13 +31,13 @@ def folder(tmp_path_factory) -> Path:
     """Straight walks across the medium maze, and a network that has never seen them."""
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
-    left, right, bottom, top = maze("medium").extent
+    left, right, bottom, top = PRESET.maze.extent
     start, end = rng.uniform([left, bottom], [right, top], (2, 40, 1, 2))
     states = (start + (end - start) * np.linspace(0, 1, 50)[None, :, None]).reshape(-1, 2).astype(np.float32)
     episodes = Episodes.from_terminals(states, np.zeros_like(states), np.arange(len(states)) % 50 == 49)
-    denoiser = Denoiser(DenoiserConfig(horizon=HORIZON, overlap=OVERLAP, width=16, depth=1, heads=2, patch=4))
+    denoiser = Denoiser(DenoiserConfig(HORIZON, OVERLAP, network=DiT1dConfig(width=16, depth=1, heads=2, patch=4)))
     normalizer = Normalizer.from_data(episodes.observations)
-    calibration = calibrate(denoiser, Windows.from_episodes(episodes, (0, 1), normalizer, HORIZON), OVERLAP)
+    calibration = calibrate(denoiser, Windows.from_episodes(episodes, PRESET.space, normalizer, HORIZON), OVERLAP)
     return Checkpoint(denoiser, normalizer, calibration, PRESET).save(tmp_path_factory.mktemp("models") / "tiny")
 
 
@@ -54,3 +55,30 @@ def address(library):
 @pytest.fixture
 def tiny_client(address):
     return client.Client(address)
+
+
+@pytest.fixture(scope="module")
+def site():
+    """A server with a shipped planner."""
+    with served(MODEL) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if chromium() is None:
+        pytest.skip(INSTALL)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright, browsing(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser, site):
+    """The page with a problem, ready to be planned; it may report no error."""
+    page = open_page(browser, site, LINK)
+    page.set_default_timeout(PATIENCE)
+    yield page
+    assert not page.problems
+    page.context.close()

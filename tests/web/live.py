@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from compdiffuser.web.app import create_app
 from compdiffuser.web.library import Library
+from compdiffuser.web.scheduler import Job
 from compdiffuser.web.server import Server, bind
 from compdiffuser.web.settings import Settings
 
@@ -47,3 +48,8 @@ def get(address: str, path: str, **headers: str) -> tuple[int, http.client.HTTPM
     connection.request("GET", path, headers=headers)
     reply = connection.getresponse()
     return reply.status, reply.headers, reply.read()
+
+
+def demanding(job: Job) -> None:
+    """Let nothing be certified for a job: all its waves are made."""
+    job.planner = job.planner.with_config(certify=1e-9)

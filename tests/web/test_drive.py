@@ -43,6 +43,7 @@ def test_a_plan_of_every_fourth_state_makes_longer_steps_without_a_jump():
     assert faults == ["jumps 2.00 m at state 0 of 3", None]
 
 
+@pytest.mark.slow
 def test_a_lost_agent_gets_a_new_plan_from_the_queue(tiny_client):
     plan = {"model": "tiny", "start": (0, 0), "goal": (20, 20), "states": np.linspace((0, 0), (20, 20), 200).tolist()}
     events = list(tiny_client.drive(plan))

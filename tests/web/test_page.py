@@ -1,70 +1,16 @@
-"""The page in a real Chromium: placing, planning, driving, sharing, by mouse and by keyboard."""
-
-import csv
-import io
-import json
-import xml.etree.ElementTree as ElementTree
-from pathlib import Path
+"""The page in a real Chromium: placing, planning and driving, by mouse and by keyboard."""
 
 import pytest
-from browser import INSTALL, browsing, chromium, open_page, served
-from live import serving
+from browser import LINK, PATIENCE, open_page, plan, planned, position, where
 
-from compdiffuser.web.settings import Settings
+from compdiffuser.planning.judge import TESTS
 
-MODEL = "robotics-pointmaze-umaze-v0"  # the smallest maze, with the quickest planner
-LINK = f"#model={MODEL}&start=-1,1&goal=-1,-1&a=auto,16,autoregressive,10,8,0"
-PATIENCE = 60_000  # milliseconds; a plan here takes about one second on a free core
-
-pytestmark = pytest.mark.skipif(chromium() is None, reason=INSTALL)
+pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def site():
-    with served(MODEL) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright, browsing(playwright) as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser, site):
-    page = open_page(browser, site, LINK)
-    page.set_default_timeout(PATIENCE)
-    yield page
-    assert not page.problems
-    page.context.close()
-
-
-def where(page, x: float, y: float) -> tuple[float, float]:
-    """A place in the maze as a place on the screen."""
-    at = page.locator(".board").first.evaluate(
-        "(svg, [x, y]) => { const p = new DOMPoint(x, -y).matrixTransform(svg.getScreenCTM()); return [p.x, p.y]; }",
-        [x, y],
-    )
-    return tuple(at)
-
-
-def position(page, end: str) -> tuple[float, float]:
-    return tuple(float(page.locator(f"#{end}-{axis}").input_value()) for axis in "xy")
-
-
-def planned(page):
-    """Wait for the plan and return what the page shows of it."""
-    page.locator("#result").wait_for()
-    page.locator("#drive:not([disabled])").wait_for()
-    return page.locator("path.chunk").evaluate_all("paths => paths.map((path) => path.getAttribute('d'))")
-
-
-def plan(page):
-    page.click("#plan")
-    return planned(page)
+def told(page) -> dict[str, str]:
+    """What the page says of its plan."""
+    return dict(zip(page.locator("dt").all_inner_texts(), page.locator("dd").all_inner_texts(), strict=True))
 
 
 def test_drag_start_and_goal_plan_watch_chunks_appear_and_drive_to_success(page):
@@ -78,8 +24,10 @@ def test_drag_start_and_goal_plan_watch_chunks_appear_and_drive_to_success(page)
     page.click("#plan")
     page.locator("article[data-frames]").wait_for()
     chunks = planned(page)
-    facts = dict(zip(page.locator("dt").all_inner_texts(), page.locator("dd").all_inner_texts(), strict=True))
+    facts = told(page)
     assert facts["Verdict"] == "certified"
+    assert facts["Began from"] in ("noise", "a candidate")
+    assert "Certificate" not in facts, "there is nothing to explain"
     assert len(chunks) == int(facts["Chunks K"])
     assert int(page.locator("article").get_attribute("data-frames")) >= 2
     assert page.locator(".candidates .chosen").count() == 1
@@ -88,6 +36,19 @@ def test_drag_start_and_goal_plan_watch_chunks_appear_and_drive_to_success(page)
     page.locator(".state.good", has_text="The agent reached the goal in").wait_for()
     assert page.locator("circle.agent").count() == 1
     assert "reached the goal" in page.locator("#hint").inner_text()
+
+
+def test_a_plan_that_is_not_certified_says_why_and_what_it_began_from(page):
+    page.select_option("#chunks", "2")
+    for setting, value in (("candidates", "1"), ("steps", "1"), ("repeats", "1")):
+        page.fill(f"#{setting}", value)
+    plan(page)
+    facts = told(page)
+    assert facts["Verdict"] == "uncertified"
+    assert facts["Certificate"].startswith("NOT certified: ")
+    assert any(reason in facts["Certificate"] for reason in TESTS.values())
+    assert facts["Began from"] in ("noise", "a candidate")
+    assert "not certified" in page.locator("article .state.bad").inner_text()
 
 
 def test_everything_can_be_done_by_keyboard(page):
@@ -136,60 +97,6 @@ def test_same_again_is_the_same_and_another_is_another(page):
     assert page.locator("#seed").input_value() == "1"
 
 
-def saved(page, kind: str) -> bytes:
-    with page.expect_download() as download:
-        page.click(f"[data-export={kind}]")
-    return Path(download.value.path()).read_bytes()
-
-
-def test_a_plan_can_be_exported_and_brought_back(page, browser, site, tmp_path):
-    chunks = plan(page)
-    exported = saved(page, "json")
-    states = json.loads(exported)["plans"]["a"]["states"]
-    rows = list(csv.reader(io.StringIO(saved(page, "csv").decode())))
-    assert rows[0] == ["x", "y"]
-    assert [[float(cell) for cell in row] for row in rows[1:]] == states
-    picture = ElementTree.fromstring(saved(page, "svg"))
-    assert picture.tag.endswith("svg")
-    assert saved(page, "png").startswith(b"\x89PNG")
-    page.click("#lines summary")
-    assert "planner.plan((-1.0, 1.0), (-1.0, -1.0)" in page.locator("#python").inner_text()
-    assert page.locator("#shell").inner_text().startswith(f"compdiffuser plan {MODEL} --start=-1,1 --goal=-1,-1")
-    file = tmp_path / "plan.json"
-    file.write_bytes(exported)
-    other = open_page(browser, site)
-    other.set_input_files("#import", file)
-    assert planned(other) == chunks
-    assert position(other, "goal") == (-1, -1)
-    other.click("#drive")
-    other.locator(".state", has_text="The agent").wait_for(timeout=PATIENCE)
-    file.write_text('{"format": "something else"}')
-    other.set_input_files("#import", file)
-    other.locator("#hint", has_text="This file is not an exported plan.").wait_for()
-    other.context.close()
-
-
-def test_a_link_restores_two_settings_side_by_side_and_their_plans(page, browser, site):
-    page.click("#compare")
-    page.click("[data-side=b]")
-    page.select_option("#order", "gsc")
-    page.fill("#candidates", "8")
-    page.fill("#seed", "3")
-    page.locator("#seed").blur()
-    chunks = plan(page)
-    assert page.locator("article").count() == 2
-    assert page.locator("article header strong").all_inner_texts() == ["A: autoregressive", "B: GSC"]
-    other = open_page(browser, site, page.evaluate("location.hash"))
-    other.set_default_timeout(PATIENCE)
-    assert planned(other) == chunks
-    assert other.locator("article").count() == 2
-    other.click("[data-side=b]")
-    assert other.locator("#order").input_value() == "gsc"
-    assert other.locator("#seed").input_value() == "3"
-    assert other.locator("#result-title").inner_text() == "Result of B"
-    other.context.close()
-
-
 def test_a_plan_can_be_stopped(page):
     page.fill("#steps", "64")
     page.select_option("#chunks", "16")
@@ -199,31 +106,6 @@ def test_a_plan_can_be_stopped(page):
     page.locator(".state", has_text="stopped").wait_for()
     assert page.locator("#plan").inner_text() == "Plan"
     assert page.locator("#result").is_hidden()
-
-
-def test_a_new_task_waits_until_the_one_before_has_ended(page, tmp_path):
-    chunks = plan(page)
-    file = tmp_path / "plan.json"
-    file.write_bytes(saved(page, "json"))
-    page.fill("#steps", "64")
-    page.select_option("#chunks", "16")
-    assert "planned=1" not in page.evaluate("location.hash"), "what is shown is not what these settings give"
-    unseen = "document.querySelector('article').removeAttribute('data-frames')"
-    page.evaluate(unseen)
-    page.click("#plan")
-    page.locator("article[data-frames]").wait_for()
-    page.set_input_files("#import", file)
-    page.locator("#hint", has_text="plan.json was read.").wait_for()
-    assert planned(page) == chunks
-    assert "certified" in page.locator("article .state").inner_text()
-    page.evaluate(unseen)
-    page.select_option("#chunks", "16")
-    page.fill("#steps", "64")
-    page.click("#plan")
-    page.locator("article[data-frames]").wait_for()
-    page.evaluate(f"location.hash = '{LINK}&planned=1'")  # another plan before this one has ended
-    assert planned(page) == chunks
-    assert page.locator("#plan").inner_text() == "Plan"
 
 
 def test_a_refused_side_leaves_the_other_its_plan_and_waiting_can_be_stopped(page):
@@ -263,53 +145,6 @@ def test_a_drive_that_is_stopped_or_refused_says_so(page):
     page.click("#plan")
     page.locator(".state", has_text="the drive was stopped").wait_for()
     page.problems.clear()
-
-
-def test_settings_that_a_model_does_not_have_fall_back_and_same_again_is_the_plan_shown(page):
-    page.goto(page.url.split("#")[0] + LINK.replace("a=auto", "a=24").replace(",8,0", ",8,9999999999"))
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
-    assert page.locator("#chunks").input_value() == "auto"
-    assert page.locator("#seed").input_value() == "0"
-    chunks = plan(page)
-    page.fill("#seed", "5")
-    page.locator("#seed").blur()
-    page.click("#again")
-    page.locator("#plan", has_text="Stop").wait_for()
-    assert planned(page) == chunks
-    assert page.locator("#seed").input_value() == "0"
-    page.fill("#seed", "-1")
-    page.click("#plan")
-    assert page.locator("#plan").inner_text() == "Plan", "a wrong field is shown, and nothing is asked for"
-
-
-def test_a_server_without_a_maze_to_draw_says_so(browser, site):
-    page = browser.new_context().new_page()
-
-    def flat(route):
-        reply = route.fetch()
-        offer = reply.json()
-        offer["models"][0]["maze"] = None
-        route.fulfill(response=reply, json=offer)
-
-    page.route("**/v1/models", flat)
-    page.goto(site)
-    page.locator("#hint.shown", has_text="No model of this server has a maze").wait_for()
-    page.context.close()
-
-
-def test_a_page_whose_server_has_a_token_asks_for_it_once(browser, library):
-    secret = "a-token-of-some-length"
-    with serving(Settings(token=secret), library) as (address, _):
-        page = browser.new_context().new_page()
-        page.goto(address)
-        page.fill("#token", secret)
-        page.click("#door button")
-        page.wait_for_selector("html[data-ready]")
-        assert page.locator("#model").input_value() == "tiny"
-        page.reload()
-        page.wait_for_selector("html[data-ready]")
-        page.context.close()
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -3,10 +3,10 @@
 import threading
 import time
 from concurrent.futures import CancelledError
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from live import demanding
 
 from compdiffuser import PlanConfig, Planner, SamplerConfig
 from compdiffuser.types import UserError
@@ -74,7 +74,7 @@ def test_asking_what_comes_next_changes_nothing_and_a_plan_with_many_choices_of_
     asked = request(candidates=24)
     job = service.job(asked)
     job.search.choices = [1, 2, 3, 4, 5]
-    job.planner.config = replace(job.planner.config, certify=-1.0)  # nothing is certified: all waves are made
+    demanding(job)
     job.on_wave = lambda: [job.next_rows for _ in range(3)]
     service.submit(job)
     service.scheduler.start()
@@ -89,6 +89,7 @@ def test_asking_what_comes_next_changes_nothing_and_a_plan_with_many_choices_of_
     np.testing.assert_allclose(job.planner.result(job.search).states, planner.result(alone).states, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_alone_a_request_makes_a_full_wave_and_among_many_a_smaller_one_unless_it_names_its_own(service):
     service.scheduler.start()
     (alone,) = submit(service, request(candidates=64))
@@ -107,7 +108,7 @@ def test_alone_a_request_makes_a_full_wave_and_among_many_a_smaller_one_unless_i
 def test_who_has_been_given_least_goes_first(service, monkeypatch):
     monkeypatch.setitem(ROWS, "cpu", 1)
     hard, later = service.job(request(candidates=64, wave=4)), service.job(request(1, candidates=1))
-    hard.planner.config = PlanConfig(sampler=hard.planner.config.sampler, certify=-1.0)
+    demanding(hard)
     made = []
     hard.on_wave = lambda: made.append(len(hard.search.candidates)) or (len(made) == 1 and service.submit(later))
     later.on_wave = lambda: made.append("later")
@@ -200,7 +201,7 @@ def test_a_request_that_takes_too_long_gets_what_there_is_or_a_refusal(service):
     late, partly = submit(service, request(), request(1, candidates=64, wave=1))
     late.deadline = time.monotonic() - 1
     partly.on_wave = lambda: setattr(partly, "deadline", 0.0)
-    partly.planner.config = PlanConfig(sampler=partly.planner.config.sampler, certify=-1.0)
+    demanding(partly)
     service.scheduler.start()
     with pytest.raises(TimeoutError):
         late.ended.result(20)

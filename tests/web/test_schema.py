@@ -39,6 +39,7 @@ def test_whatever_is_sent_the_answer_is_a_documented_one(operations, path):
     answered()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/v1/plan", "/v1/plan/stream"])
 def test_sound_problems_with_any_options_are_planned_or_refused(operations, path):
     statuses = set()

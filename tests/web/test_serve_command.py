@@ -24,6 +24,7 @@ def server(folder):
         process.kill()
 
 
+@pytest.mark.slow
 def test_it_says_where_it_is_and_ends_in_order_letting_running_requests_finish(server):
     line = server.stderr.readline()
     assert "can be reached from this machine only; Ctrl-C ends it." in line

@@ -13,14 +13,8 @@ from compdiffuser.baselines.goals import RANDOM_GOALS, GoalMix
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
-LONG = frozenset(
-    ("pointmaze-giant", "antmaze-giant", "humanoidmaze-medium", "humanoidmaze-large", "humanoidmaze-giant")
-)  # fmt: skip
-"""Worlds of long horizons, in which OGBench discounts less."""
 SUBGOAL_STEPS = {"humanoid": 100}
 """How many steps ahead HIQL's subgoals lie, by family, where not 25."""
-MEASURED_AS = {"pointmaze-giant": "ant"}
-"""Worlds whose published figures were measured with the α of another family than their own."""
 PLACE_GOALS = ("regions",)
 """Recipes of datasets whose tasks ask for a place alone, whatever the velocity (Ghugare et al.)."""
 ALPHA: dict[str, dict[str, float]] = {
@@ -36,10 +30,10 @@ ALPHA: dict[str, dict[str, float]] = {
 def config_for(name: str, preset: Preset, changes: Mapping[str, Any] | None = None) -> Any:
     """The config of a method for a dataset; `changes` has the last word. Own data counts as point mazes."""
     config = method(name).config()
-    family = MEASURED_AS.get(preset.domain.name, preset.family)
+    family = preset.family
     settings: dict[str, Any] = {
         "alpha": ALPHA.get(name, {}).get(family),
-        "discount": 0.995 if preset.domain.name in LONG else 0.99,
+        "discount": 0.995 if preset.domain.long_horizon else 0.99,
         "subgoal_steps": SUBGOAL_STEPS.get(family, 25),
         "actor_goals": RANDOM_GOALS if family == "explore" and name in ALPHA else None,
     }

@@ -12,6 +12,7 @@ from typing import Annotated, Protocol
 
 import tyro
 
+from compdiffuser import __version__
 from compdiffuser.cli.data import Info, List, Make, Plot
 from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.expert import ExpertCommand
@@ -27,7 +28,8 @@ DESCRIPTION = """Plan long trajectories from short ones.
 Make a dataset, train a chunk model on it, plan with it, and measure it in the real environment. A planner for every
 dataset that `data list` names may be shipped already.
 
-Exit codes: 0 done, 2 a mistake in what was given, 3 a plan that could not be certified."""
+Exit codes: 0 done, 2 a mistake in what was given, 3 a plan that could not be certified.
+--version prints the version."""
 
 
 class Command(Protocol):
@@ -63,9 +65,13 @@ Commands = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, run, and turn a user's mistake into one sentence."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given == ["--version"]:
+        print(f"compdiffuser {__version__}")
+        return 0
     try:
-        _refuse_repetition(sys.argv[1:] if argv is None else argv)
-        command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=argv)
+        _refuse_repetition(given)
+        command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=given)
         return command.run()
     except UserError as error:
         print(f"compdiffuser: {error}", file=sys.stderr)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from compdiffuser.cli.train import PLANNERS
+from compdiffuser.cli.choices import PLANNERS
 from compdiffuser.presets import PRESETS, Preset
 from compdiffuser.types import Policy, UserError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from compdiffuser.cli.evaluate import Eval
     from compdiffuser.domains import Controller
     from compdiffuser.evaluation.rollout import EpisodeResult
-    from compdiffuser.following.follower import PlanFollower
+    from compdiffuser.planning.config import PlanConfig
     from compdiffuser.planning.planner import Planner
 
 PLANNER_OPTIONS = (
@@ -51,37 +51,24 @@ class Contestant:
 
 def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
     """A planner and the controller that follows its plans. Raises UserError where they cannot be had."""
-    from compdiffuser.baselines import decision_diffuser
-    from compdiffuser.baselines.checkpoint import method_in
+    from compdiffuser.following.follower import Following, PlanFollower
     from compdiffuser.planning.plan_cache import PlanCache
-    from compdiffuser.planning.planner import Planner
-    from compdiffuser.runs import choose_device
 
-    if (found := method_in(options.name)) is not None:
-        raise UserError(f"'{options.name}' holds a checkpoint of {found}; evaluate it with --method {found}")
-    device, monolithic = choose_device(options.device), options.method == "dd"
-    name = decision_diffuser.trained(options.name) if monolithic else options.name
-    compiled = options.compile and device.type == "cuda"
-    made = sampling(options, Planner.from_pretrained(name, device=str(device), compiled=compiled))
+    made = configured_planner(options)
     preset = made.preset
-    if monolithic:
-        if options.scaffold != "auto":
-            raise UserError("--scaffold belongs to composed plans, not to dd")
-        decision_diffuser.check(options.name, preset, made.record)
-    if chunks == "auto" and options.sampler != "default":
+    if options.method == "dd":
+        chunks = 1
+    elif chunks == "auto" and options.sampler != "default":
         chunks = preset.chunks.count
-    chunks = 1 if monolithic else chunks
     candidates = options.candidates or CANDIDATES["default" if options.sampler == "default" else "paper"]
     controller = chosen_controller(options, preset)
     source = made if options.plans is None else PlanCache(made, options.plans)
     followers: list[PlanFollower] = []
 
     def policy(seed: int) -> Policy:
-        from compdiffuser.following.follower import Following, PlanFollower
-
-        asked = {"n_candidates": candidates}
         following = Following(
-            options.follow, options.replan, chunks, options.look_ahead, seed=1000 * seed, options=asked
+            options.follow, options.replan, chunks, options.look_ahead, seed=1000 * seed,
+            options={"n_candidates": candidates},
         )  # fmt: skip
         followers.append(PlanFollower(source, preset, following, controller))
         return followers[-1]
@@ -90,7 +77,7 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
         return {
             "dataset": preset.name,
             "method": options.method,
-            "sampler": "dd" if monolithic else sampler_name(options, made),
+            "sampler": "dd" if options.method == "dd" else sampler_name(options, made),
             "replan": options.replan,
             "controller": controller.source,
             "controller_horizon": getattr(controller, "horizon", None),
@@ -111,6 +98,26 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
         }
 
     return Contestant(preset, policy, options.seeds or 5, step_limit(options, preset), identity)
+
+
+def configured_planner(options: Eval) -> Planner:
+    """The planner of a name or a folder, set up as asked. Raises UserError for what it was not trained for."""
+    from compdiffuser.baselines import decision_diffuser
+    from compdiffuser.baselines.checkpoint import method_in
+    from compdiffuser.planning.planner import Planner
+    from compdiffuser.runs import choose_device
+
+    if (found := method_in(options.name)) is not None:
+        raise UserError(f"'{options.name}' holds a checkpoint of {found}; evaluate it with --method {found}")
+    config, device, monolithic = plan_config(options), choose_device(options.device), options.method == "dd"
+    if monolithic and options.scaffold != "auto":
+        raise UserError("--scaffold belongs to composed plans, not to dd")
+    name = decision_diffuser.trained(options.name) if monolithic else options.name
+    compiled = options.compile and device.type == "cuda"
+    made = Planner.from_pretrained(name, device=str(device), config=config, compiled=compiled)
+    if monolithic:
+        decision_diffuser.check(options.name, made.preset, made.record)
+    return made
 
 
 def baseline(options: Eval) -> Contestant:
@@ -143,20 +150,23 @@ def baseline(options: Eval) -> Contestant:
     )  # fmt: skip
 
 
-def sampling(options: Eval, planner: Planner) -> Planner:
-    """The planner with the sampler asked for. Another order than the default comes with the paper's settings."""
+def plan_config(options: Eval) -> PlanConfig:
+    """How to plan. An order comes with the paper's settings; other options change what they name."""
+    from compdiffuser.compose import ORDERS
     from compdiffuser.planning.config import PlanConfig
 
-    config = planner.config if options.sampler == "default" else PlanConfig.paper(options.sampler)
+    if options.sampler not in ("default", *ORDERS):
+        raise UserError(f"unknown sampler '{options.sampler}'; choose one of default, {', '.join(ORDERS)}")
+    config = PlanConfig() if options.sampler == "default" else PlanConfig.paper(options.sampler)
     if options.scaffold != "auto":
         config = replace(config, scaffold=None if options.scaffold == "none" else options.scaffold)
     names = ("steps", "eta", "repeats", "guidance")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
-    return planner.configured(replace(config, sampler=replace(config.sampler, **given)))
+    return replace(config, sampler=replace(config.sampler, **given))
 
 
 def sampler_name(options: Eval, planner: Planner) -> str:
-    """As results call it; what differs from the preset in where plans begin is part of the name."""
+    """Its name in results, which also says where plans begin if that differs from the preset."""
     usual = planner.preset.chunks.scaffold if options.sampler == "default" else None
     if planner.scaffold == usual:
         return options.sampler
@@ -165,8 +175,7 @@ def sampler_name(options: Eval, planner: Planner) -> str:
 
 
 def chosen_controller(options: Eval, preset: Preset) -> Controller:
-    """The controller asked for, else the dataset's; says so where one that was trained here takes the shipped one's
-    place."""
+    """The controller asked for, else the dataset's. One in `runs/`, which replaces the shipped one, is named."""
     from compdiffuser.following.controllers import controller_for
     from compdiffuser.following.inverse_dynamics import load_controller
     from compdiffuser.runs import RUNS
@@ -175,7 +184,7 @@ def chosen_controller(options: Eval, preset: Preset) -> Controller:
         return load_controller(options.controller)
     controller = controller_for(preset)
     if controller.source is not None and Path(controller.source).is_relative_to(RUNS):
-        print(f"the controller is the one in {controller.source}, not a shipped one", file=sys.stderr)
+        print(f"controller: {controller.source}, instead of the shipped one", file=sys.stderr)
     return controller
 
 

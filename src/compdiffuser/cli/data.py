@@ -45,8 +45,11 @@ class Make:
     def run(self) -> int:
         from compdiffuser.data import generate, official, storage
         from compdiffuser.experts.policy import expert_for
+        from compdiffuser.files import check_writable
         from compdiffuser.presets import preset
 
+        if self.out is not None:
+            check_writable(self.out)
         if self.source == "official":
             path = official.fetch(self.name, self.out)
         else:
@@ -121,11 +124,15 @@ class Plot:
         from compdiffuser.data import storage
         from compdiffuser.data.regions import REGIONS
         from compdiffuser.domains import PLANE
+        from compdiffuser.files import check_writable
         from compdiffuser.plotting.datasets import plot_dataset
+        from compdiffuser.plotting.output import check_picture
 
+        png = self.png or Path(f"{Path(self.dataset).stem.removeprefix('minari:')}.png")
+        check_picture(png)
+        check_writable(png)
         episodes = storage.load(self.dataset)
         known = storage.preset_of(self.dataset)
-        png = self.png or Path(f"{Path(self.dataset).stem.removeprefix('minari:')}.png")
         if known is None:
             plot_dataset(episodes, None, PLANE, png)
         else:

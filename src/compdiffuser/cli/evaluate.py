@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from compdiffuser.cli.choices import BASELINES, ORDERS, PLANNERS, listed
 from compdiffuser.cli.summary import show
-from compdiffuser.cli.train import METHODS, PLANNERS
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Eval:
 
     name: tyro.conf.Positional[str]
     """A pretrained planner's name, or the folder of one you trained."""
-    method: Annotated[str, tyro.conf.arg(metavar=METHODS)] = "compdiffuser"
+    method: Annotated[str, tyro.conf.arg(metavar=listed(*PLANNERS, *BASELINES))] = "compdiffuser"
     """What acts: composed chunks, one long chunk (Decision Diffuser) with a model trained for it, or a baseline."""
     tasks: str = "all"
     """Task numbers, such as 1,3, or all."""
@@ -46,10 +46,10 @@ class Eval:
     chunks: str = "auto"
     """Chunks per plan: a number, or auto."""
     candidates: int | None = None
-    """Most fresh plans made for each problem, of which the best is followed; 256, with the paper's samplers 40."""
-    sampler: Annotated[str, tyro.conf.arg(metavar="default|ORDER")] = "default"
-    """The default, or the paper's way in an order (parallel, autoregressive, autoregressive-backward, gsc, …): 50
-    deterministic steps, guidance 2, chosen by overlap, fixed K."""
+    """Most fresh plans made for each problem, of which the best is followed; 256, with the paper's sampler 40."""
+    sampler: Annotated[str, tyro.conf.arg(metavar=listed("default", *ORDERS))] = "default"
+    """The default, or the paper's sampler with its chunks denoised in this order: 50 deterministic steps, guidance 2,
+    chosen by overlap, fixed K."""
     steps: int | None = None
     """Denoising steps, where they should differ from the sampler's own."""
     eta: float | None = None
@@ -59,8 +59,8 @@ class Eval:
     guidance: float | None = None
     """Guidance weight, where it should differ."""
     scaffold: Annotated[float | Literal["auto", "none"], tyro.conf.arg(metavar="auto|none|SIGMA")] = "auto"
-    """Noise level of scaffolds, ways through the data from which plans begin; none: all from pure noise; auto: as the
-    preset says, with the paper's samplers none."""
+    """Noise level of scaffolds, paths through recorded states from which plans begin; none: all from pure noise; auto:
+    what the preset says, none with the paper's sampler."""
     workers: int | None = None
     """Simulator processes; one per core where not given."""
     device: str = "auto"

@@ -12,11 +12,13 @@ import tyro
 from rich.console import Console
 from rich.progress import Progress
 
+from compdiffuser.cli.choices import BLENDINGS, ORDERS, RULES, SCORES, listed
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from compdiffuser.planning.config import PlanConfig
     from compdiffuser.planning.planner import Planner
     from compdiffuser.planning.progress import Round
 
@@ -40,14 +42,21 @@ class Plan:
     """Most fresh candidates to make; the best of each wave are refined on top."""
     seed: int = 0
     """The same seed gives the same plan."""
-    order: Literal["default", "parallel", "autoregressive", "autoregressive-backward", "gsc"] = "default"
-    """Order in which chunks are denoised."""
-    steps: int | None = None
-    """Noise levels to walk down; by default what the planner was tuned for."""
-    repeats: int | None = None
+    order: Annotated[str, tyro.conf.arg(metavar=listed("default", *ORDERS))] = "default"
+    """Order in which chunks are denoised; the default is autoregressive."""
+    rule: Annotated[str, tyro.conf.arg(metavar=listed(*RULES))] = "euler"
+    """Step rule of the sampler."""
+    steps: int = 10
+    """Noise levels to walk down."""
+    repeats: int = 8
     """How often each step in the resampling window is taken."""
+    score: Annotated[str, tyro.conf.arg(metavar=listed(*SCORES))] = "reconstruction"
+    """How the best candidate is chosen."""
+    blending: Annotated[str, tyro.conf.arg(metavar=listed(*BLENDINGS))] = "exponential"
+    """How overlapping chunks are merged."""
     scaffold: Annotated[float | Literal["auto", "none"], tyro.conf.arg(metavar="auto|none|SIGMA")] = "auto"
-    """Noise level from which plans begin along a way through the data; none: all from pure noise; auto: the preset."""
+    """Noise level of scaffolds, paths through recorded states from which plans begin; none: all from pure noise; auto:
+    what the preset says."""
     wave: int | None = None
     """Candidates made at a time, until one is certified; by default 8 on a CPU and 64 on a GPU."""
     device: Annotated[str, tyro.conf.arg(metavar="auto|cpu|cuda")] = "auto"
@@ -62,19 +71,15 @@ class Plan:
     """Print the plan as one JSON object."""
 
     def run(self) -> int:
-        from compdiffuser.planning.config import PlanConfig
         from compdiffuser.planning.planner import Planner
 
         self._check_files()
-        config = PlanConfig(wave=self.wave, scaffold=None if self.scaffold == "none" else self.scaffold)
-        planner = Planner.from_pretrained(self.model, self.device, config)
         start, goal = numbers(self.start, "start"), numbers(self.goal, "goal")
+        planner = Planner.from_pretrained(self.model, self.device, self._config())
         planner.preset.domain.check_room({"start": start, "goal": goal})
-        given = {"steps": self.steps, "repeats": self.repeats, "order": self.order}
-        changes = {name: value for name, value in given.items() if value not in (None, "default")}
         frames = Frames() if self.gif else None
         with Bar(frames) as bar:
-            plan = planner.with_sampler(**changes).plan(
+            plan = planner.plan(
                 start, goal, n_chunks=chunk_count(self.chunks),
                 n_candidates=self.candidates, seed=self.seed, watch=bar.watch,
             )  # fmt: skip
@@ -90,6 +95,16 @@ class Plan:
             tell(plan, [path for path in (self.png, self.gif, self.save) if path])
         return 0 if plan.ok else 3
 
+    def _config(self) -> PlanConfig:
+        """How to plan. Raises UserError for an unknown name and a number that cannot be."""
+        from compdiffuser.compose import SamplerConfig
+        from compdiffuser.planning.config import PlanConfig
+
+        order = SamplerConfig().order if self.order == "default" else self.order
+        sampler = SamplerConfig(order=order, rule=self.rule, steps=self.steps, repeats=self.repeats)
+        scaffold = None if self.scaffold == "none" else self.scaffold
+        return PlanConfig(sampler, self.score, self.blending, wave=self.wave, scaffold=scaffold)
+
     def _check_files(self) -> None:
         """Raise UserError for files that could not be written, before there is anything to write."""
         from compdiffuser.files import check_writable
@@ -104,11 +119,15 @@ class Plan:
                 check_writable(path)
 
 
+BEGINNINGS = {"noise": "noise", "scaffold": "a scaffold", "refined": "another candidate, refined"}
+
+
 def tell(plan: Any, files: list[Path]) -> None:
     """The plan in a few lines."""
     chunks = f"{plan.n_chunks} chunk" + ("" if plan.n_chunks == 1 else "s")
-    print(f"plan      {len(plan.states)} states in {chunks}, {plan.length:.1f} m, begun from {plan.origin}")
+    print(f"plan      {len(plan.states)} states in {chunks}, {plan.length:.1f} m")
     print(f"verdict   {plan.verdict}")
+    print(f"began     from {BEGINNINGS[plan.origin]}")
     print(f"score     {plan.score:.4f} (confidence {plan.confidence:.2f}), best of {len(plan.scores)} candidates")
     print(f"time      {plan.seconds:.2f} s")
     for path in files:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from compdiffuser.cli.choices import ARCHITECTURES, BASELINES, PLANNERS, listed
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
     from compdiffuser.presets import Preset
 
-PLANNERS = ("compdiffuser", "dd")
-METHODS = "compdiffuser|dd|gcbc|gcivl|gciql|qrl|crl|hiql|rvs|dt"
 BASELINE_OPTIONS = ("seeds_at_once", "set", "augment", "clusters")
 PLANNER_OPTIONS = ("preset", "architecture", "width", "depth", "neighbours", "horizon", "overlap", "stride", "dims")
 
@@ -31,7 +30,7 @@ class Train:
 
     dataset: tyro.conf.Positional[str]
     """Name of a dataset (see `compdiffuser data list`), a file of your own, or minari:ID."""
-    method: Annotated[str, tyro.conf.arg(metavar=METHODS)] = "compdiffuser"
+    method: Annotated[str, tyro.conf.arg(metavar=listed(*PLANNERS, *BASELINES))] = "compdiffuser"
     """compdiffuser: chunks to compose; dd: one monolithic model of whole plans (Decision Diffuser); else a baseline."""
     augment: Literal["none", "sa", "ga"] = "none"
     """Baselines only: goals from other episodes, joined where states (sa) or goals (ga) are in one cluster."""
@@ -56,7 +55,7 @@ class Train:
     """Baselines only: settings of the method, such as alpha=3 'hidden=[64,64]'."""
     out: Path | None = None
     """Folder of the run; by default runs/DATASET-METHOD, with -AUGMENT where there is one."""
-    architecture: Literal["dit1d", "unet1d"] = "dit1d"
+    architecture: Annotated[str, tyro.conf.arg(metavar=listed(*ARCHITECTURES))] = "dit1d"
     """Transformer, or the paper's U-Net."""
     width: int | None = None
     """Transformer width (256), or channels of the U-Net's first level (64)."""
@@ -103,9 +102,9 @@ class Train:
             network=architecture(self.architecture)(**sizes),
         )
         config = TrainConfig(steps=self._steps(40_000), time_limit=self.time_limit, seed=self.seed, **self._given())
-        out = self._out(preset.name)
+        episodes, out = storage.load(self.dataset), self._out(preset.name)
         checkpoint = train_planner(
-            storage.load(self.dataset), preset, out, model=model, config=config, device=choose_device(self.device),
+            episodes, preset, out, model=model, config=config, device=choose_device(self.device),
             method=self.method, manifest=storage.origin_of(self.dataset)[1],
             compiled=None if self.compile else False,
         )  # fmt: skip
@@ -148,9 +147,9 @@ class Train:
         changes |= {name: given.pop(name) for name in ("batch", "learning_rate") if name in given}
         config = config_for(self.method, preset, changes)
         training = train_config(config, self._steps(1_000_000), time_limit=self.time_limit, seed=self.seed, **given)
-        out = self._out(preset.name)
+        episodes, out = storage.load(self.dataset), self._out(preset.name)
         checkpoint = train_baseline(
-            self.method, storage.load(self.dataset), preset, out, config=config, training=training,
+            self.method, episodes, preset, out, config=config, training=training,
             seeds=self.seeds_at_once, device=choose_device(self.device),
             augment=None if self.augment == "none" else Augmentation(self.augment, self.clusters),
             manifest=storage.origin_of(self.dataset)[1], compiled=None if self.compile else False,
@@ -167,6 +166,7 @@ class Train:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def _out(self, dataset: str) -> Path:
+        """The folder of the run. Raises UserError where nothing can be written to it."""
         from compdiffuser.files import check_writable
         from compdiffuser.runs import run_folder
 

@@ -152,18 +152,34 @@ class Humanoid(Body):
     pace = Pace(look_ahead=2.0, spacing=0.4, stall=60, patience=250)
     down = 0.9
     """Metres: a humanoid whose head is lower lies or sits."""
+    velocities = (39, 42)
+    """Where horizontal velocities stand, x and then y: of the centre of mass, and of the root."""
+    step_seconds = 0.025
+    """Of a step of its environment."""
 
     def fallen(self, observations: Array) -> Array:
-        return np.asarray(observations[..., 23] < self.down)
+        return np.asarray(self.head(observations) < self.down)
+
+    def head(self, observations: States) -> States:
+        """Height [...] of the head in metres."""
+        return observations[..., 23]
+
+    def vertical(self, observations: States) -> States:
+        """The vertical as the torso sees it, [..., 3]."""
+        return observations[..., 36:39]
+
+    def spin(self, observations: States) -> States:
+        """Angular velocity [..., 3] in the torso's frame, in radians a second."""
+        return observations[..., 45:48]
 
     def egocentric(self, observations: Array, heading: Array | None = None) -> Array:
         """As OGBench's observation without x and y, with both horizontal velocities turned. [..., 67]"""
         if heading is None:
             raise UserError("a humanoid's observation does not hold its heading, so its own view needs one")
-        seen = self.itself(observations).copy()
-        for first in (37, 40):  # of the centre of mass, and of the root
+        seen = observations.copy()
+        for first in self.velocities:
             seen[..., first : first + 2] = turned(seen[..., first : first + 2], -np.asarray(heading))
-        return seen
+        return self.itself(seen)
 
 
 BODIES: dict[str, Body] = {body.name: body for body in (Body(), Ant(), Humanoid(), AntBall())}
@@ -179,6 +195,11 @@ def yaw(quaternions: Array) -> Array:
     """[...] radians about the vertical, of orientations [..., 4]: where the body's own x axis points."""
     w, x, y, z = np.moveaxis(quaternions, -1, 0)
     return np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+
+
+def true_heading(qpos: Array) -> Array:
+    """[...] radians, of bodies that move freely at MuJoCo's qpos [..., nq]; data records it, observations may not."""
+    return yaw(qpos[..., 3:7])
 
 
 def up_vector(quaternions: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compdiffuser.domains.body import Body
 from compdiffuser.domains.space import Space
 from compdiffuser.types import Array
 
@@ -22,8 +23,13 @@ class Controller:
     """Environment steps between the agent and its target, where a plan is followed by time."""
     space: Space | None = None
     """What it reads of a planned state; None: whatever is planned."""
+    body: Body | None = None
+    """The body that it drives; None: any."""
     source: str | None = None
     """Where it was loaded from."""
+
+    def reset(self, observations: Array) -> None:
+        """E episodes begin at `observations` [E, obs]; a controller with a memory forgets the ones before."""
 
     def __call__(self, observations: Array, targets: Array) -> Array:
         """Actions [E, act] that take agents at `observations` [E, obs] towards planned states `targets` [E, D]."""

@@ -70,6 +70,8 @@ class Domain:
     """Tasks that the world numbers from 1."""
     family: str = "point"
     """Settings that were tuned for a kind of world are looked up by it."""
+    long_horizon: bool = False
+    """Whether its tasks take so long that OGBench discounts less."""
     controller: Controller | None = None
     """What follows plans here; None: a controller that is learned from the data."""
     demonstrate: Demonstrate | None = None

@@ -109,6 +109,7 @@ def _walking(body: str, size: str) -> Domain:
         maze=maze(size),
         tasks=TASKS,
         family=body,
+        long_horizon=size == "giant" or body == "humanoid",
         controller=PointController() if body == "point" else None,
         environment=environment,
         official=True,

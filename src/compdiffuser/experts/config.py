@@ -12,9 +12,6 @@ from typing import Any, Literal
 
 from compdiffuser.types import UserError
 
-FORGOTTEN = ("environment", "ends_fallen", "reward_scale", "render_mode")
-"""Fields of the first format that are no settings any more."""
-
 
 @dataclass(frozen=True)
 class ExpertConfig:
@@ -140,12 +137,8 @@ class ExpertConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ExpertConfig:
-        """The settings that `to_dict` wrote, also those of the first format, which knew ants that see the world."""
-        kept = {name: value for name, value in values.items() if name not in FORGOTTEN}
-        if "reward" in kept:
-            kept["task"] = kept.pop("reward")
-        hidden = {name: tuple(kept[name]) for name in ("actor_hidden", "critic_hidden")}
-        return cls(**(kept | hidden))
+        """The settings that `to_dict` wrote."""
+        return cls(**values | {name: tuple(values[name]) for name in ("actor_hidden", "critic_hidden")})
 
 
 CHOICES = {

@@ -1,4 +1,4 @@
-"""A trained expert on disk and at work: `actor.safetensors` and `config.json`, evaluated in NumPy.
+"""A trained expert at work, evaluated in NumPy, and on disk: an artifact whose one part is its actor.
 
 A single observation at a time is what a simulator asks for: a few small products in NumPy take a tenth of the time of
 a call into torch, and worker processes need not import it.
@@ -12,19 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
-from safetensors.numpy import save as serialize
 
+from compdiffuser import artifact
+from compdiffuser.artifact import Artifact
 from compdiffuser.domains.body import BODIES
 from compdiffuser.experts.config import ExpertConfig, expert_config
 from compdiffuser.experts.tasks import task_of, view
-from compdiffuser.files import pretrained_folder, read_json, replacing, sha256, write_json
+from compdiffuser.files import pretrained_folder
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
 
-WEIGHTS, CONFIG = "actor.safetensors", "config.json"
-FORMATS = (1, 2)
+KIND, FORMAT, ACTOR = "expert", 2, "actor"
 ENDS = 1.0 - 1e-6
 CLIP, SOFT, TINY = 10.0, 1e-2, 1e-5
 """Where scaled inputs end, and what is added to the spread of inputs and, in a layer norm, to a variance."""
@@ -43,6 +41,10 @@ class Expert:
         self.actions = len(last) // 2  # the other half is the spread
         layers[-1] = (last[: self.actions], bias[: self.actions])
         self.layers = [(np.ascontiguousarray(w.T, np.float32), b.astype(np.float32)) for w, b in layers]
+        if config.layer_norm:  # which subtracts the mean: done once, in the layer before
+            self.layers = [
+                (w - w.mean(1, keepdims=True), b - b.mean()) if w.ndim == 2 else (w, b) for w, b in self.layers[:-1]
+            ] + self.layers[-1:]
         self.inputs = len(next(w for w, _ in self.layers if w.ndim == 2))
         self.scale: tuple[Array, Array] | None = None
         if "normalizer.mean" in weights:
@@ -86,8 +88,8 @@ class Expert:
                 x = x @ weight + bias
                 x = x if self.config.layer_norm else self._activated(x)
             else:
-                x = x - x.mean(-1, keepdims=True)
-                x = x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(TINY)) * weight + bias
+                square = np.einsum("...i,...i", x, x)[..., None] / np.float32(x.shape[-1])
+                x = x / np.sqrt(square + np.float32(TINY)) * weight + bias
                 x = self._activated(x)
         weight, bias = self.layers[-1]
         return np.tanh(x @ weight + bias)
@@ -116,41 +118,48 @@ def _layers(weights: Mapping[str, Array]) -> list[tuple[Array, Array]]:
 
 
 def save_expert(folder: Path, weights: Mapping[str, Array], config: ExpertConfig, record: dict[str, Any]) -> None:
-    """Leave an actor's weights, in half precision, and what made them in `folder`."""
+    """Leave an actor's weights, in half precision, and what made them in `folder`, whole or not at all."""
     kept = {name: w.astype(np.float16 if name.startswith("network.") else np.float32) for name, w in weights.items()}
-    with replacing(folder / WEIGHTS) as temporary:
-        temporary.write_bytes(serialize({name: np.ascontiguousarray(w) for name, w in kept.items()}))
-    write_json(folder / CONFIG, {"format": FORMATS[-1], "expert": config.to_dict(), "record": record})
+    about = {"expert": config.to_dict(), "record": record}
+    artifact.save(folder, Artifact(KIND, FORMAT, about, {ACTOR: kept}))
 
 
 def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tuple[Expert, ExpertConfig]:
-    """A shipped expert by name, or one from a folder, with noise on the actions it takes as a policy."""
+    """A shipped expert by name, or one from a folder, with noise on the actions it takes as a policy.
+
+    Raises UserError where there is none, or something is wrong with it.
+    """
     folder = Path(name_or_path)
     if not folder.is_dir():
         folder = pretrained_folder() / "experts" / expert_config(os.fspath(name_or_path)).name
     if not folder.is_dir():
-        raise UserError(f"no {folder.name} expert is shipped; train one with: compdiffuser data expert {folder.name}")
-    values = read_json(folder / CONFIG)
+        teacher = " --teacher FOLDER" if expert_config(folder.name).learner == "imitation" else ""
+        command = f"compdiffuser data expert {folder.name}{teacher}"
+        raise UserError(f"no {folder.name} expert is shipped; train one with: {command}")
+    found = artifact.load(folder, KIND, FORMAT, (ACTOR,))
     try:
-        if values["format"] not in FORMATS:
-            raise UserError(f"'{folder}' has expert format {values['format']}, this version reads {FORMATS[-1]}")
-        config = ExpertConfig.from_dict(values["expert"])
+        config = ExpertConfig.from_dict(found.config["expert"])
     except (KeyError, TypeError) as error:
-        raise UserError(f"'{folder / CONFIG}' does not describe an expert: {error}") from None
-    path = folder / WEIGHTS
-    if not path.exists():
-        raise UserError(f"the expert '{folder}' has no {WEIGHTS}")
+        raise UserError(f"'{folder / artifact.CONFIG}' does not describe an expert: {error}") from None
     try:
         # Other weights or another noise make another dataset, so both are in the name.
-        name = f"{config.name}-expert-{sha256(path)[:12]}-noise-{noise:g}"
-        return Expert(config, load_file(path), name, noise), config
-    except (SafetensorError, KeyError, ValueError, IndexError, OSError) as error:
-        raise UserError(f"'{path}' is corrupt: {error}") from None
+        name = f"{config.name}-expert-{found.hashes[ACTOR][:12]}-noise-{noise:g}"
+        return Expert(config, found.parts[ACTOR], name, noise), config
+    except (KeyError, ValueError, IndexError):
+        raise UserError(f"'{folder}' holds weights of another network than its config says") from None
 
 
 def expert_for(preset: Preset, folder: Path | None = None) -> Expert | None:
-    """The expert that walks a dataset's body, from `folder` or as shipped; None where the body needs none."""
-    name = preset.domain.body.expert
-    if name is None:
+    """The expert that walks a dataset's body, from `folder` or as shipped; None where the body needs none.
+
+    Raises UserError where there is none, where it is of another body, and where it must be told its heading.
+    """
+    body = preset.domain.body
+    if body.expert is None:
         return None
-    return load_expert(folder or name, preset.recording.noise if preset.recording else 0.0)[0]
+    expert, config = load_expert(folder or body.expert, preset.recording.noise if preset.recording else 0.0)
+    if config.body != body.name:
+        raise UserError(f"{expert.name} moves the body '{config.body}'; '{preset.name}' needs one for '{body.name}'")
+    if expert.needs_heading:
+        raise UserError(f"{expert.name} must be told its heading, which recorded observations lack; use its student")
+    return expert

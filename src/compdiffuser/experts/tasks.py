@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.domains.body import BODIES, AntBall, Body
+from compdiffuser.domains.body import BODIES, AntBall, Body, Humanoid
 from compdiffuser.experts.config import ExpertConfig
 from compdiffuser.types import Array
 
 HEALTHY = (0.2, 1.0)
 """Heights of an ant's torso in metres between which OGBench goes on with an episode."""
-HEAD, UPRIGHT = 23, 38
-"""Where a humanoid's observation holds the height of its head and the vertical share of its torso's axis."""
 NEAR, FAR = 1.0, 12.0
 """Metres: targets that are nearer than NEAR are seen in full; further than FAR, all distances look the same."""
 ARRIVAL, ARRIVAL_WIDTH = 0.1, 0.7
@@ -112,10 +110,11 @@ class Standing(Direction):
     """Run in a direction and stay on the feet, or get up: OGBench's reward and a dense share for getting up."""
 
     ingredients = 2
+    body: Humanoid
 
     def measure(self, before: Array, after: Array) -> Array:
         """How well it stands, between 0 and 1, and how far it got up."""
-        head, upright = after[:, HEAD], after[:, UPRIGHT]
+        head, upright = self.body.head(after), self.body.vertical(after)[:, 2]
         low = np.maximum(1.4 - head, 0) / 0.35 * math.sqrt(-2 * math.log(0.1))
         tilt = np.maximum(0.9 - upright, 0) / 1.9
         stands = np.exp(-0.5 * low**2) * np.maximum(1 - tilt, 0)

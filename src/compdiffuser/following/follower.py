@@ -6,6 +6,8 @@ more of the old plan lies behind it. Every decision is kept, so that a failed ep
 
 from __future__ import annotations
 
+import copy
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from compdiffuser.diffusion.checks import whole
 from compdiffuser.domains import Controller
 from compdiffuser.following.controllers import controller_for
 from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
@@ -52,8 +55,12 @@ class Following:
     def __post_init__(self) -> None:
         if self.by not in ("progress", "time"):
             raise UserError(f"plans are followed by 'progress' or by 'time', not by '{self.by}'")
-        if self.n_chunks != "auto" and self.n_chunks < 1:
+        if self.n_chunks != "auto" and not self.n_chunks >= 1:
             raise UserError(f"a plan needs at least 1 chunk, not {self.n_chunks}")
+        whole(self, "window", *(["patience"] if self.patience is not None else []))
+        whole(self, "seed", least=0)
+        if self.look_ahead is not None and not 0 < self.look_ahead < math.inf:
+            raise UserError(f"look_ahead must be positive and finite, not {self.look_ahead}")
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,8 @@ class PlanFollower:
         self.preset = preset
         self.space, self.body = preset.space, preset.domain.body
         self.following = following or Following()
-        self.controller = controller or controller_for(preset)
+        # A copy: what a controller remembers of its episodes is nobody else's.
+        self.controller = copy.copy(controller or controller_for(preset))
         self.seen = seen_columns(self.controller, preset)
         self.look_ahead = self.following.look_ahead or self.controller.look_ahead
         self.spacing = self.controller.spacing or self.look_ahead / 2
@@ -113,11 +121,13 @@ class PlanFollower:
         self._planned_at = np.zeros(episodes, int)
         self._given_up = np.zeros(episodes, bool)
         self._down = np.zeros(episodes, bool)
+        self._lain = np.zeros(episodes, int)
         self._tracks: list[Array] = [np.zeros((0, 0))] * episodes
         self._times: list[Array] = [np.zeros(0, int)] * episodes
         self.plans = [None] * episodes  # type: ignore[list-item] # filled by the next line
         self.decisions = [[] for _ in range(episodes)]
         self.planning_seconds = 0.0
+        self.controller.reset(observations)
         self._plan(np.arange(episodes), observations, self.following.n_chunks, ["start"] * episodes)
 
     def act(self, observations: Array, active: Array) -> Array:
@@ -191,9 +201,15 @@ class PlanFollower:
         return away <= self.look_ahead / 2
 
     def _watch_falls(self, observations: Array, active: Array) -> None:
-        """Note each fall once. A new plan does not help an agent on its back; it is followed again once it is up."""
+        """Note each fall once. A new plan does not help an agent on its back; it is followed again once it is up.
+
+        A body that gets up by itself is not stalled meanwhile, and has fallen only where it stays down.
+        """
         down = self.body.fallen(observations) & active
-        for e in np.flatnonzero(down & ~self._down):
+        self._lain = np.where(down, self._lain + 1, 0)
+        if self.body.gets_up:
+            self._since[down] = 0
+        for e in np.flatnonzero(self._lain == (self.patience if self.body.gets_up else 1)):
             self._note(e, "fallen", planned=False)
         self._since[self._down & ~down] = 0
         self._down = down
@@ -256,7 +272,14 @@ class PlanFollower:
 
 
 def seen_columns(controller: Controller, preset: Preset) -> list[int]:
-    """Columns of a planned state that a controller reads. Raises UserError where it asks for what is not planned."""
+    """Columns of a planned state that a controller reads.
+
+    Raises UserError where it asks for what is not planned, or drives another body.
+    """
+    body = preset.domain.body
+    if controller.body is not None and controller.body.name != body.name:
+        whose = f"'{controller.source}'" if controller.source else "the controller"
+        raise UserError(f"{whose} drives the body '{controller.body.name}'; '{preset.name}' moves '{body.name}'")
     planned = preset.space.dims
     wanted = planned if controller.space is None else controller.space.dims
     if missing := [dim for dim in wanted if dim not in planned]:

@@ -13,9 +13,11 @@ import torch
 from compdiffuser import artifact
 from compdiffuser.artifact import Artifact
 from compdiffuser.data.walking import standing
-from compdiffuser.domains import Body, Controller, Space
+from compdiffuser.domains import BODIES, Body, Controller, Space
+from compdiffuser.following.heading import HeadingEstimator, HeadingTrack, load_heading
+from compdiffuser.following.heading_training import recorded_headings
 from compdiffuser.following.learner import ControlLearner, Steps
-from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
+from compdiffuser.following.network import USUAL, InverseDynamics, InverseDynamicsConfig
 from compdiffuser.presets import Preset
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.run import run_training
@@ -24,9 +26,11 @@ from compdiffuser.types import Array, Episodes, UserError
 KIND, FORMAT = "controller", 2
 SAMPLES = 65_536
 """States from which scales and pace are measured."""
+HEADING = "heading"
+"""Folder, within the controller's, of the estimator for bodies whose observations do not hold their heading."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class InverseController(Controller):
     """Heads for a planned state at the pace of the data: asked to hurry, an ant overturns, and gains no time.
 
@@ -39,19 +43,33 @@ class InverseController(Controller):
     """Metres per step, the median of the data."""
     record: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
+    estimator: HeadingEstimator | None = None
+    """Finds the heading where the controller needs one and observations do not hold it."""
+    told: bool = False
+    """Whether observations end with the true heading, as those of `true_heading.telling` do."""
+    _track: HeadingTrack | None = field(default=None, init=False, repr=False)
+
+    def reset(self, observations: Array) -> None:
+        self._track = None if self.estimator is None else self.estimator.begin()
 
     def __call__(self, observations: Array, targets: Array) -> Array:
+        heading = None
+        if self.told:
+            observations, heading = observations[:, :-1], observations[:, -1]
         config = self.network.config
         if observations.shape[1] != config.observation:
             raise UserError(f"the controller takes observations of {config.observation}, not {observations.shape[1]}")
-        states = torch.from_numpy(np.asarray(observations, np.float32))
+        if self.estimator is not None and not self.told:
+            self._track = self._track or self.estimator.begin()
+            heading = self._track(observations)
+        seen = torch.from_numpy(self.network.see(observations, heading))
         planned = torch.from_numpy(np.asarray(targets, np.float32))
         with torch.no_grad():
-            actions = self.network(states, planned, torch.from_numpy(self.horizons(observations, targets)))
+            actions = self.network(seen, planned, torch.from_numpy(self.horizons(observations, targets)))
         return np.clip(actions.numpy(), -1.0, 1.0)
 
     @property
-    def body(self) -> Body:
+    def body(self) -> Body:  # type: ignore[override]
         return self.network.body
 
     @property
@@ -93,7 +111,9 @@ class InverseController(Controller):
         return np.clip(np.rint(away / self.speed), least, most).astype(np.int64)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write it, whole or not at all."""
+        """Write it, whole or not at all; its estimator first."""
+        if self.estimator is not None:
+            self.estimator.save(Path(folder) / HEADING)
         config = {"inverse_dynamics": self.network.config.to_dict(), "speed": self.speed, "record": self.record}
         parts = {"model": artifact.arrays(self.network.state_dict(), half=True)}
         return artifact.save(folder, Artifact(KIND, FORMAT, config, parts))
@@ -114,7 +134,13 @@ def load_controller(folder: str | os.PathLike[str]) -> InverseController:
         network.load_state_dict(artifact.tensors(found.parts["model"]))
     except RuntimeError:
         raise UserError(f"'{folder}' holds weights of another network than its config says") from None
-    return InverseController(network.eval(), speed, found.config.get("record", {}), str(folder))
+    estimator = load_heading(folder / HEADING) if needs_estimate(network.config) else None
+    return InverseController(network.eval(), speed, found.config.get("record", {}), str(folder), estimator)
+
+
+def needs_estimate(config: InverseDynamicsConfig) -> bool:
+    """Whether a network wants a heading that observations do not hold."""
+    return config.frame == "heading" and BODIES[config.body].heading(np.zeros((1, config.observation))) is None
 
 
 def train_controller(
@@ -127,28 +153,42 @@ def train_controller(
     device: torch.device | str = "cpu",
     manifest: dict[str, Any] | None = None,
     progress: bool = True,
+    estimator: HeadingEstimator | None = None,
 ) -> InverseController:
-    """Learn inverse dynamics from recorded actions, and leave the controller in `out`."""
+    """Learn inverse dynamics from recorded actions, and leave the controller in `out`.
+
+    One that sees in the heading's frame learns from true headings; `estimator` finds them when it drives.
+    """
     device = torch.device(device)
     config = config or TrainConfig()
     body = preset.domain.body
     body.check(episodes.observations)
     episodes = standing(episodes, body)
     sizes = {"observation": episodes.observations.shape[1], "action": episodes.actions.shape[1]}
-    given = {**sizes, "body": body.name, "space": preset.space}
-    model = InverseDynamicsConfig(**given) if model is None else replace(model, **given)
-    steps = Steps.from_episodes(episodes, model.horizons, device)
+    given: dict[str, Any] = {**sizes, "body": body.name, "space": preset.space}
+    model = InverseDynamicsConfig(**given | USUAL.get(body.name, {})) if model is None else replace(model, **given)
+    walked = Steps.from_episodes(episodes, model.horizons, device)
     torch.manual_seed(config.seed)
     network = InverseDynamics(model).to(device)
+    if needs_estimate(model) and estimator is None:
+        raise UserError(f"observations of the {body.name} do not hold its heading: train an estimator of it first")
+    steps = walked if model.frame == "world" else replace(walked, observations=_seen(network, episodes).to(device))
     generator = torch.Generator(device).manual_seed(config.seed)
     now, later, _, _ = steps.sample(SAMPLES, model.horizons[0], generator)
-    network.scale_to(now, network.planned(later - now))
-    speed = steps.speed(SAMPLES, generator, body)
+    network.scale_to(now, network.relative(now, network.planned(later)))
+    speed = walked.speed(SAMPLES, generator, body)
     about = {"dataset": preset.name, "data": episodes.digest(), **model.to_dict()}
     record = run_training(
         ControlLearner(network, steps, config.batch), config, device, out, about=about, own={"dataset": preset.name},
         manifest=manifest, progress=progress,
     )  # fmt: skip
-    controller = InverseController(network.cpu().eval(), max(speed, 1e-3), record, str(out))
+    controller = InverseController(network.cpu().eval(), max(speed, 1e-3), record, str(out), estimator)
     controller.save(out)
     return controller
+
+
+def _seen(network: InverseDynamics, episodes: Episodes) -> torch.Tensor:
+    """What the network sees of all recorded states [S, w], by their true headings."""
+    observations = episodes.observations
+    held = network.body.heading(observations)
+    return torch.from_numpy(network.see(observations, recorded_headings(episodes) if held is None else held))

@@ -18,7 +18,7 @@ class Steps:
     """States from which enough of their episode is left, on the device."""
 
     observations: Tensor
-    """[S, obs]"""
+    """[S, obs], or what the network sees of them."""
     actions: Tensor
     """[S, act]"""
     rows: Tensor

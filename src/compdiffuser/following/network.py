@@ -1,20 +1,22 @@
 """Inverse dynamics: the action that takes a body from where it is towards a planned state h steps ahead.
 
 The body's own state comes without x and y, and the planned state relative to the body, so that what was learned in one
-corner of a maze holds in all. With several horizons h is an input too: asking for the same place in fewer steps asks
-for a faster walk.
+corner of a maze holds in all. In the frame of the heading, both are turned, and what was learned of one direction holds
+in all. With several horizons h is an input too: asking for the same place in fewer steps asks for a faster walk.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from compdiffuser.diffusion.checks import whole
 from compdiffuser.domains import BODIES, PLANE, Body, Space
-from compdiffuser.types import UserError
+from compdiffuser.types import Array, UserError
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,13 @@ class InverseDynamicsConfig:
     """Least and most steps ahead. Where they are equal, h is no input: the paper's network."""
     hidden: tuple[int, ...] = (512, 512, 512)
     dropout: float = 0.0
+    frame: Literal["world", "heading"] = "world"
+    """The frame of what the network sees: the world's, or one that faces as the body does."""
 
     def __post_init__(self) -> None:
+        if self.frame not in ("world", "heading"):
+            raise UserError(f"a controller's frame is 'world' or 'heading', not '{self.frame}'")
+        whole(self, "observation", "action")
         least, most = self.horizons
         if not 1 <= least <= most:
             raise UserError(f"horizons are at least 1 and in order, not {least} to {most}")
@@ -60,13 +67,19 @@ class InverseDynamicsConfig:
         return cls(**given | {"space": Space.from_dict(values["space"])})
 
 
+USUAL: dict[str, dict[str, Any]] = {
+    "humanoid": {"frame": "heading", "horizons": (8, 80), "hidden": (512, 1024, 1024, 512), "dropout": 0.1},
+}
+"""By body, where the defaults of `InverseDynamicsConfig` are not what it usually gets."""
+
+
 class InverseDynamics(nn.Module):
     """An MLP with GELU from (body, relative planned state, h) to an action in [−1, 1]."""
 
     center: Tensor
-    """[obs − 2] mean of the body's state in the data."""
+    """[n] mean of the body's state in the data."""
     spread: Tensor
-    """[obs − 2] its standard deviation."""
+    """[n] its standard deviation."""
     reach: Tensor
     """[D] standard deviation of the relative planned state."""
     dims: Tensor
@@ -76,11 +89,18 @@ class InverseDynamics(nn.Module):
         super().__init__()
         self.config = config
         self.body: Body = BODIES[config.body]
-        own, planned = config.observation - 2, len(config.space.dims)
+        planned = len(config.space.dims)
+        self.turns = config.frame == "heading"
+        if self.turns:
+            own = self.body.egocentric(np.zeros((1, config.observation)), np.zeros(1)).shape[1]
+            self.first = planned + 2  # after the planned state and the heading
+        else:
+            own = config.observation - 2
         self.register_buffer("center", torch.zeros(own))
         self.register_buffer("spread", torch.ones(own))
         self.register_buffer("reach", torch.ones(planned))
-        self.register_buffer("dims", torch.tensor(config.space.dims), persistent=False)
+        dims = tuple(range(planned)) if self.turns else config.space.dims
+        self.register_buffer("dims", torch.tensor(dims), persistent=False)
         layers: list[nn.Module] = []
         width = own + planned + int(config.several)
         for hidden in config.hidden:
@@ -89,21 +109,55 @@ class InverseDynamics(nn.Module):
             width = hidden
         self.network = nn.Sequential(*layers, nn.Linear(width, config.action))
 
-    def scale_to(self, observations: Tensor, relative: Tensor) -> None:
-        """Take center, spread and reach from observations [S, obs] and relative planned states [S, D]."""
-        own = self.body.itself(observations)
+    def see(self, observations: Array, heading: Array | None = None) -> Array:
+        """What the network sees of observations [S, obs], float32: in the world's frame, all of them as they are.
+
+        In the heading's frame: the planned state, cos and sin of `heading` [S], and the body as it sees itself.
+        """
+        if not self.turns:
+            return np.asarray(observations, np.float32)
+        facing = np.asarray(self.body.heading(observations) if heading is None else heading)
+        parts = [
+            self.config.space.planned(observations),
+            np.cos(facing)[:, None],
+            np.sin(facing)[:, None],
+            self.body.egocentric(observations, facing),
+        ]
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def scale_to(self, seen: Tensor, relative: Tensor) -> None:
+        """Take center, spread and reach from what is seen [S, w] and relative planned states [S, D]."""
+        own = self.own(seen)
         self.center.copy_(own.mean(0))
         self.spread.copy_(own.std(0).clamp(min=1e-3))
         self.reach.copy_(relative.std(0).clamp(min=1e-3))
 
-    def planned(self, observations: Tensor) -> Tensor:
-        """Of observations [B, obs], the dimensions [B, D] that are planned."""
-        return observations.index_select(1, self.dims)
+    def planned(self, seen: Tensor) -> Tensor:
+        """Of what is seen [B, w], the dimensions [B, D] that are planned."""
+        return seen.index_select(1, self.dims)
 
-    def forward(self, observations: Tensor, targets: Tensor, horizons: Tensor) -> Tensor:
-        """Observations [B, obs], planned states [B, D] and steps ahead [B] → actions [B, act]."""
-        relative = (targets - self.planned(observations)) / self.reach
-        own = (self.body.itself(observations) - self.center) / self.spread
+    def own(self, seen: Tensor) -> Tensor:
+        """Of what is seen [B, w], the body's own state [B, n]."""
+        return seen[:, self.first :] if self.turns else self.body.itself(seen)
+
+    def relative(self, seen: Tensor, targets: Tensor) -> Tensor:
+        """Planned states [B, D] from where the body is, and as it faces where that is its frame."""
+        away = targets - self.planned(seen)
+        if not self.turns:
+            return away
+        cosine, sine = seen[:, self.first - 2], seen[:, self.first - 1]
+        columns = list(away.unbind(1))
+        for _, (x, y, *_) in self.config.space.positions:
+            columns[x], columns[y] = (
+                cosine * away[:, x] + sine * away[:, y],
+                cosine * away[:, y] - sine * away[:, x],
+            )
+        return torch.stack(columns, 1)
+
+    def forward(self, seen: Tensor, targets: Tensor, horizons: Tensor) -> Tensor:
+        """What is seen [B, w], planned states [B, D] and steps ahead [B] → actions [B, act]."""
+        relative = self.relative(seen, targets) / self.reach
+        own = (self.own(seen) - self.center) / self.spread
         least, most = self.config.horizons
         inputs = [own.clamp(-10, 10), relative]
         if self.config.several:

@@ -7,6 +7,7 @@ returned: chunks merged by the blending of the plan.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -61,8 +62,9 @@ class Verdict:
 
     @property
     def excess(self) -> float:
-        """The worst measure of how unlike the data it is."""
-        return max((share for name, share in self.measures.items() if name not in WHOLE), default=float("inf"))
+        """The worst measure of how unlike the data it is; infinite where one is not a number."""
+        shares = [share for name, share in self.measures.items() if name not in WHOLE]
+        return max(shares) if shares and not any(map(math.isnan, shares)) else math.inf
 
     def __str__(self) -> str:
         """In words."""

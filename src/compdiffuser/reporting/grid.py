@@ -6,6 +6,7 @@ carries a note with what its figures were measured on, so that none is read with
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 Result = Mapping[str, Any]
 
 MISSING = "–"
+WIDTH = 120
+"""Of a line of the note below a table."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +64,30 @@ def _percent(value: float) -> str:
 
 
 def _note(cells: Sequence[Result]) -> str:
-    """What was measured here and how, what was published and where; each once."""
-    measured = sorted({_conditions(cell) for cell in cells if cell.get("origin") == "measured"})
+    """What was measured here and how, what was published and where; each once, in a line of its own."""
+    measured = [cell for cell in cells if cell.get("origin") == "measured"]
     sources = sorted({str(cell["source"]) for cell in cells if cell.get("origin") == "published"})
     lines = ["Success in percent, mean ± standard deviation over seeds."]
     if measured:
-        lines.append(f"Measured here: {'; '.join(measured)}.")
+        lines.append(f"Measured here: {_conditions(measured)}.")
     if sources:
         lines.append(f"Published: {'; '.join(sources)}.")
-    return " ".join(lines)
+    return "\n".join(textwrap.fill(line, WIDTH, break_on_hyphens=False) for line in lines)
 
 
-def _conditions(cell: Result) -> str:
-    """The conditions of one measurement, in words."""
-    seeds, tasks, each = len(cell["seeds"]), len(cell["tasks"]), cell["episodes_per_task"]
-    return f"{cell['data']} data, {seeds} seeds × {tasks} tasks × {each} episodes, {cell['steps_limit']} steps"
+def _conditions(cells: Sequence[Result]) -> str:
+    """The conditions of measurements in words; where they differ, the values that occur."""
+    counts = (
+        ("seeds", [len(cell["seeds"]) for cell in cells]),
+        ("tasks", [len(cell["tasks"]) for cell in cells]),
+        ("episodes", [cell["episodes_per_task"] for cell in cells]),
+    )
+    data = " or ".join(sorted({str(cell["data"]) for cell in cells}))
+    steps = _values([cell["steps_limit"] for cell in cells])
+    return f"{data} data, {' × '.join(f'{_values(numbers)} {what}' for what, numbers in counts)}, {steps} steps"
+
+
+def _values(numbers: Sequence[int]) -> str:
+    """The numbers that occur: "5", "2 or 5", "2, 5 or 7"."""
+    *others, last = map(str, sorted(set(numbers)))
+    return f"{', '.join(others)} or {last}" if others else last

@@ -31,14 +31,17 @@ _DATASETS = tuple(
 _PAPER: Result = {"origin": "published"}
 _OURS: Result = {"origin": "measured", "method": "compdiffuser"}
 _GIANT: Result = {"dataset": "pointmaze-giant-stitch-v0"}
+_PUBLISHED = (
+    ("best RL (published)", {**_PAPER, "method": "best-rl"}),
+    ("GSC (published)", {**_PAPER, "method": "gsc"}),
+    ("CompDiffuser (published)", {**_PAPER, "method": "compdiffuser", "replan": True, "controller_horizon": None}),
+)
 
 POINTMAZE = Table(
     "dataset",
     _DATASETS,
     (
-        ("best RL (published)", {**_PAPER, "method": "best-rl"}),
-        ("GSC (published)", {**_PAPER, "method": "gsc"}),
-        ("CompDiffuser (published)", {**_PAPER, "method": "compdiffuser", "replan": True}),
+        *_PUBLISHED,
         ("ours, one plan", {**_OURS, "sampler": "default", "replan": False}),
         ("ours, replanning", {**_OURS, "sampler": "default", "replan": True}),
     ),
@@ -113,18 +116,27 @@ _ANTMAZE = tuple(
 )
 _ALL_HORIZONS: Result = {**_OURS, "controller_horizon": None}
 
+_ONE_PLAN: Result = {**_ALL_HORIZONS, "sampler": "default", "replan": False}
+
+SUCCESS = Table("dataset", (*_DATASETS, *_ANTMAZE), (*_PUBLISHED, ("ours, one plan", _ONE_PLAN)))
+
 ANTMAZE = Table(
     "dataset",
     _ANTMAZE,
     (
-        ("best RL (published)", {**_PAPER, "method": "best-rl"}),
-        ("GSC (published)", {**_PAPER, "method": "gsc"}),
-        ("CompDiffuser (published)", {**_PAPER, "method": "compdiffuser", "replan": True, "controller_horizon": None}),
-        ("GSC, our network, one plan", {**_ALL_HORIZONS, "sampler": "gsc", "replan": False}),
-        ("ours from pure noise, one plan", {**_ALL_HORIZONS, "sampler": "noise", "replan": False}),
-        ("ours, one plan", {**_ALL_HORIZONS, "sampler": "default", "replan": False}),
-        ("ours, replanning", {**_ALL_HORIZONS, "sampler": "default", "replan": True}),
-        ("ours, replanning, 1000 steps", {**_ALL_HORIZONS, "sampler": "default", "replan": True, "steps_limit": 1000}),
+        *_PUBLISHED,
+        ("ours, one plan", _ONE_PLAN),
+        ("ours, replanning", {**_ONE_PLAN, "replan": True}),
+    ),
+)
+
+ANTMAZE_PARTS = Table(
+    "dataset",
+    _ANTMAZE,
+    (
+        ("GSC on our network", {**_ONE_PLAN, "sampler": "gsc"}),
+        ("ours, from pure noise", {**_ONE_PLAN, "sampler": "noise"}),
+        ("ours", _ONE_PLAN),
     ),
 )
 
@@ -145,11 +157,13 @@ _ENDS = tuple(
 )
 
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
+    "success": SUCCESS.render,
     "pointmaze": POINTMAZE.render,
     "samplers": SAMPLERS.render,
     "baselines": BASELINES.render,
     "ghugare": GHUGARE.render,
     "antmaze": ANTMAZE.render,
+    "antmaze-parts": ANTMAZE_PARTS.render,
     "antmaze-failures": partial(render_failures, rows=_ENDS),
     "controller-horizons": HORIZONS.render,
     "baseline-training": render_training,

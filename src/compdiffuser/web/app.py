@@ -73,7 +73,13 @@ def create_app(settings: Settings, library: Library) -> FastAPI:
         )  # fmt: skip
     _tell_failures(app)
     app.routes.extend(asset_routes())
+    _add_plans(app, service)
+    _add_offer(app, service)
+    add_drive(app, service, {**REFUSALS, **STREAM})
+    return app
 
+
+def _add_plans(app: FastAPI, service: Service) -> None:
     @app.post("/v1/plan", response_model=PlanReply, responses=REFUSALS)
     async def plan(body: PlanRequest, request: Request) -> Response:
         """Plan from a start to a goal. Requests that arrive together are planned in one batch."""
@@ -96,11 +102,16 @@ def create_app(settings: Settings, library: Library) -> FastAPI:
         job.ended.add_done_callback(lambda _: mailbox.post("ended", None))
         return StreamingResponse(_events(service, body, job, mailbox), 200, HEADERS, "text/event-stream")
 
+
+def _add_offer(app: FastAPI, service: Service) -> None:
+    """What the server has, and how it is."""
+    library, allowed = service.library, service.settings.limits
+
     @app.get("/v1/models", response_model=ModelsReply, responses={401: REFUSALS[401]})
     async def models() -> ModelsReply:
         """The planners of this server, their mazes, and what a request may ask for."""
         described = [await run_in_threadpool(library.describe, name) for name in library.names]
-        limits = {name: getattr(settings.limits, name) for name in ("chunks", "candidates", "steps", "repeats")}
+        limits = {name: getattr(allowed, name) for name in ("chunks", "candidates", "steps", "repeats")}
         device = library.get(library.default).device.type
         return ModelsReply(
             default=library.default, wave=default_wave(device), rows=most_rows(device), limits=limits,
@@ -118,9 +129,6 @@ def create_app(settings: Settings, library: Library) -> FastAPI:
         """Counters in Prometheus' text format."""
         text = service.metrics.text(*service.scheduler.load)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
-
-    add_drive(app, service, {**REFUSALS, **STREAM})
-    return app
 
 
 async def _ended(job: Job, request: Request) -> bool:

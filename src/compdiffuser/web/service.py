@@ -36,7 +36,7 @@ class Service:
         self.stages = Stages()
 
     def job(self, request: PlanRequest, placed: bool = True) -> Job:
-        """A job for a request, or a sentence about what is wrong with it.
+        """A job for a request. Raises UserError for what cannot be planned, and Unknown for a model that is not here.
 
         `placed` says that someone chose the start; an agent on its way may well touch a wall.
         """

@@ -1,8 +1,6 @@
 // The whole state of the page, to and from the part of an address that never leaves the browser.
 
 export const USUAL = { chunks: "auto", candidates: 64, order: "autoregressive", steps: 10, repeats: 8, seed: 0 };
-const ORDERS = ["autoregressive", "autoregressive-backward", "parallel", "gsc"];
-
 const MOST = 2 ** 31 - 1;
 const whole = (text, least) => (/^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= MOST ? Number(text) : null);
 const numbers = (text) => {
@@ -42,7 +40,7 @@ function side(text) {
   const found = {
     chunks: chunks === "auto" ? "auto" : whole(chunks, 1),
     candidates: whole(candidates ?? "", 1),
-    order: ORDERS.includes(order) ? order : null,
+    order: /^[\w-]{1,64}$/.test(order ?? "") ? order : null,
     steps: whole(steps ?? "", 1),
     repeats: whole(repeats ?? "", 1),
     seed: whole(seed ?? "", 0),

@@ -1,6 +1,7 @@
 // The page: one state, two panes at most, and the controls that change them.
 
 import * as api from "./api.js";
+import { askForToken } from "./door.js";
 import { hint, hush, warn } from "./hint.js";
 import { USUAL, decode, encode } from "./link.js";
 import { Maze, rounded } from "./maze.js";
@@ -12,7 +13,7 @@ import { setUpTheme } from "./theme.js";
 const $ = (id) => document.getElementById(id);
 const SETTINGS = ["chunks", "candidates", "order", "steps", "repeats", "seed"];
 const state = { model: "", start: [0, 0], goal: [0, 0], a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
-let offer = null; // what the server has: models, limits
+let offer = null; // what the server has: models, orders, limits
 let side = "a"; // whose settings are shown
 let running = null; // what is under way: how to stop it, and a promise of its end
 
@@ -69,9 +70,8 @@ function showSettings() {
 }
 
 function showTitles() {
-  const orders = Object.fromEntries([...$("order").options].map(({ value, text }) => [value, text]));
-  panes.a.title.textContent = state.compare ? `A: ${orders[state.a.order]}` : "Plan";
-  panes.b.title.textContent = `B: ${orders[state.b.order]}`;
+  panes.a.title.textContent = state.compare ? `A: ${state.a.order}` : "Plan";
+  panes.b.title.textContent = `B: ${state.b.order}`;
 }
 
 function showCompare() {
@@ -93,7 +93,10 @@ function showModel() {
   $("chunks").replaceChildren(new Option("automatic", "auto"), ...counts.map((k) => new Option(k, k)));
   for (const name of ["candidates", "steps", "repeats"]) $(name).max = offer.limits[name];
   $("model").value = state.model;
-  for (const key of ["a", "b"]) if (state[key].chunks > counts.length) state[key].chunks = "auto";
+  for (const settings of [state.a, state.b]) {
+    if (settings.chunks > counts.length) settings.chunks = "auto";
+    if (!offer.orders.includes(settings.order)) settings.order = USUAL.order;
+  }
 }
 
 function problem(settings) {
@@ -267,14 +270,6 @@ async function start(given) {
   else forgetPlans();
 }
 
-async function askForToken(sentence) {
-  $("door-title").textContent = sentence;
-  $("token").value = "";
-  $("door").showModal();
-  await new Promise((done) => $("door").addEventListener("close", done, { once: true }));
-  return $("token").value;
-}
-
 async function begin() {
   setUpTheme($("theme"));
   setUpSharing({ whole, takeOver, current: () => ({ pane: panes[side], name: `plan-${state.model}` }) });
@@ -292,6 +287,7 @@ async function begin() {
     return;
   }
   $("model").replaceChildren(...names.map((name) => new Option(name, name)));
+  $("order").replaceChildren(...offer.orders.map((name) => new Option(name, name)));
   state.model = names.includes(offer.default) ? offer.default : names[0];
   listen();
   await start(decode(location.hash));

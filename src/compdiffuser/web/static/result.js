@@ -2,6 +2,9 @@
 
 const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
+// What a plan can begin from.
+const ORIGINS = { noise: "noise", scaffold: "a scaffold", refined: "a candidate" };
+
 export function showResult(pane, root) {
   const { plan, outcome } = pane;
   root.hidden = !plan;
@@ -13,7 +16,9 @@ export function showResult(pane, root) {
     ["Planning time", `${number(plan.seconds, 1)} s`],
     ["Length", `${number(plan.length, 1)} m`],
     ["Score", number(plan.score, 2)],
+    ["Began from", ORIGINS[plan.origin] ?? "–"],
   ];
+  if (plan.verdict && !plan.ok) facts.push(["Certificate", `${plan.verdict.told}.`, "bad wide"]);
   if (plan.fault) facts.push(["In this maze", `The plan ${plan.fault}.`, "bad wide"]);
   if (!plan.complete) facts.push(["Time", "Time ran out before all candidates were made.", "bad wide"]);
   if (outcome) facts.push(["Drive", outcome.sentence, `${outcome.success ? "good" : "bad"} wide`]);
@@ -47,7 +52,8 @@ function listCandidates({ board, plan }, list) {
     const cells = [`${rank + 1}.`, `K ${candidate.n_chunks}`, `score ${number(candidate.score, 2)}`, verdict];
     button.append(...cells.map((text) => Object.assign(document.createElement("span"), { textContent: text })));
     button.lastChild.className = `verdict ${candidate.certified ? "good" : ""}`;
-    button.title = rank ? "Show this candidate on the map" : "The chosen plan";
+    const begun = candidate.origin in ORIGINS ? `, began from ${ORIGINS[candidate.origin]}` : "";
+    button.title = (rank ? "Show this candidate on the map" : "The chosen plan") + begun;
     if (rank === 0) button.classList.add("chosen");
     const held = () => list.querySelector("[aria-pressed='true']");
     const look = (path) => board.lookAt(rank || path !== candidate.path ? path : null);

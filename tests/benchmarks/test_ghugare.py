@@ -1,6 +1,5 @@
 """The paper's first table: published figures beside measured ones, and the script that measures them."""
 
-import subprocess
 import time
 from concurrent.futures import Future
 from pathlib import Path
@@ -83,6 +82,7 @@ def test_finished_cells_are_known_and_what_was_asked_differently_is_not_finished
     assert not script.finished(cell, options)
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_in_a_cell_is_told_and_nothing_is_written(script, tmp_path, capsys):
     options = script.Benchmark(results=tmp_path / "results", runs=tmp_path / "runs", device="nowhere")
     assert not script.run(script.choose(("umaze-v0-gsc",))[0], None, options)
@@ -111,14 +111,14 @@ def test_training_is_compiled_and_small_networks_act_on_the_processor(script):
 def test_few_cells_train_at_a_time_and_evaluations_run_beside_them(script, tmp_path, monkeypatch):
     at_work, most, order = set(), {"train": 0, "eval": 0}, []
 
-    def pretend(arguments):
+    def pretend(*arguments, **environment):
         if arguments[0] == "data":
             return ""
-        at_work.add(tuple(arguments))
+        at_work.add(arguments)
         for kind in most:
             most[kind] = max(most[kind], sum(asked[0] == kind for asked in tuple(at_work)))
         time.sleep(0.02)
-        at_work.discard(tuple(arguments))
+        at_work.discard(arguments)
         order.append(arguments)
         out = Path(arguments[arguments.index("--out") + 1])
         outcome = (
@@ -149,8 +149,8 @@ def test_few_cells_train_at_a_time_and_evaluations_run_beside_them(script, tmp_p
 
 def test_a_cell_whose_training_failed_is_not_evaluated(script, tmp_path, monkeypatch, capsys):
     failed: Future = Future()
-    failed.set_exception(subprocess.CalledProcessError(1, "train", stderr="compdiffuser: no data\n"))
-    monkeypatch.setattr(script, "compdiffuser", lambda arguments: pytest.fail("nothing is run"))
+    failed.set_exception(script.Failed(["train"], "compdiffuser: no data\n"))
+    monkeypatch.setattr(script, "compdiffuser", lambda *given, **environment: pytest.fail("something is run"))
     options = script.Benchmark(results=tmp_path / "results", runs=tmp_path / "runs")
     assert not script.run(script.choose(("umaze-v0-dt-ga",))[0], failed, options)
     assert "compdiffuser: no data" in capsys.readouterr().out

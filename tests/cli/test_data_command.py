@@ -1,3 +1,5 @@
+"""`compdiffuser data`: make, info, plot, list."""
+
 import json
 import subprocess
 import sys
@@ -11,14 +13,6 @@ from compdiffuser.cli import main
 from compdiffuser.data.generate import make
 from compdiffuser.plotting.mazes import WALL
 from compdiffuser.presets import PRESETS
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("COMPDIFFUSER_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("COLUMNS", "150")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +104,7 @@ def test_a_users_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, ca
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_installed_command_returns_the_exit_code():
     command = Path(sys.executable).with_name("compdiffuser")
     if not command.exists():

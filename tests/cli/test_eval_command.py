@@ -1,45 +1,53 @@
+"""`compdiffuser eval` with a planner that knows the maze, and with shipped ones."""
+
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 import tyro
 from oracle import OraclePlanner
 
+from compdiffuser.cli import main
+from compdiffuser.cli.contestants import chosen_controller, plan_config
 from compdiffuser.cli.evaluate import Eval
+from compdiffuser.compose import ORDERS, SamplerConfig
+from compdiffuser.files import pretrained_folder
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
 MEDIUM = preset("pointmaze-medium-stitch-v0")
+ANT = "antmaze-medium-stitch-v0"
 
 
 class Oracle(OraclePlanner):
     """Stands in for a trained planner."""
 
-    preset, device, record = MEDIUM, "cpu", {"data": {"source": "official"}}
+    preset, device, record = MEDIUM, torch.device("cpu"), {"data": {"source": "official"}}
     config = PlanConfig()
 
     @property
     def scaffold(self):
         return None if self.config.scaffold == "auto" else self.config.scaffold
 
-    def with_sampler(self, **changes):
-        self.changes = {**getattr(self, "changes", {}), **changes}
-        return self
-
-    def with_config(self, **changes):
-        self.config = replace(self.config, **changes)
-        return self
-
 
 @pytest.fixture
 def planner(monkeypatch) -> Oracle:
     oracle = Oracle("medium")
-    monkeypatch.setattr(Planner, "from_pretrained", lambda name, **options: oracle)
+
+    def from_pretrained(name, device, config, compiled):
+        oracle.config = config
+        return oracle
+
+    monkeypatch.setattr(Planner, "from_pretrained", from_pretrained)
     return oracle
 
 
+@pytest.mark.slow
 def test_json_goes_to_stdout_and_progress_to_stderr(planner, capsys, tmp_path):
     command = Eval(
         "any", tasks="1,3", episodes=1, seeds=2, workers=1, json=True, out=tmp_path / "r.json", plots=tmp_path
@@ -56,6 +64,7 @@ def test_json_goes_to_stdout_and_progress_to_stderr(planner, capsys, tmp_path):
     assert [call["seed"][0] for call in planner.calls] == [0, 1_000_000]
 
 
+@pytest.mark.slow
 def test_pictures_of_the_first_seed_come_after_the_result(planner, capsys, tmp_path, monkeypatch):
     filmed = []
     monkeypatch.setattr("compdiffuser.plotting.video.check_video", filmed.append)
@@ -76,7 +85,7 @@ def test_tables_for_people_and_the_papers_sampler(planner, capsys):
     command = Eval("any", tasks="2", episodes=1, seeds=1, workers=1, sampler="gsc", guidance=1.5, replan=False)
     assert command.run() == 0
     assert "100.0 ± 0.0 % of goals reached" in capsys.readouterr().out
-    assert planner.changes == {"order": "gsc", "steps": 50, "eta": 0.0, "repeats": 1, "guidance": 1.5}
+    assert planner.config.sampler == SamplerConfig(steps=50, eta=0.0, repeats=1, guidance=1.5, order="gsc")
     assert planner.config.score == "overlap"
     assert (planner.calls[0]["n_chunks"], planner.calls[0]["n_candidates"]) == (MEDIUM.chunks.count, 40)
 
@@ -93,19 +102,28 @@ def test_another_word_is_no_scaffold(capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "begun"),
+    ("options", "scaffold"),
     [
-        ({}, 0.25),
+        ({}, "auto"),
         ({"scaffold": "none"}, None),
         ({"scaffold": 0.5}, 0.5),
         ({"sampler": "parallel"}, None),
         ({"sampler": "parallel", "scaffold": 0.5}, 0.5),
     ],
 )
-def test_the_scaffold_is_the_presets_unless_told_otherwise(options, begun):
-    planner = Planner.from_pretrained("robotics-pointmaze-umaze-v0", "cpu", PlanConfig(scaffold=0.25))
-    assert Eval("any", steps=4, **options)._sampling(planner).config.scaffold == begun
-    assert planner.config.scaffold == 0.25, "the original keeps its own"
+def test_the_scaffold_is_the_presets_unless_told_otherwise(options, scaffold):
+    config = plan_config(Eval("any", steps=4, **options))
+    assert (config.scaffold, config.sampler.steps) == (scaffold, 4)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_order_comes_with_the_papers_sampler(order):
+    assert plan_config(Eval("any", sampler=order)) == PlanConfig.paper(order)
+
+
+def test_another_sampler_is_refused_before_anything_is_loaded(capsys):
+    assert main(["eval", "nothing-v0", "--sampler", "zigzag"]) == 2
+    assert "unknown sampler 'zigzag'; choose one of default, parallel, autoregressive" in capsys.readouterr().err
 
 
 def test_a_result_says_from_what_its_plans_began(planner, capsys):
@@ -135,7 +153,8 @@ def test_bad_options_of_the_command_are_named(wrong, sentence):
         Eval("pointmaze-giant-stitch-v0", **wrong).run()
 
 
-def test_kept_plans_are_followed_again(tmp_path, capsys):
+@pytest.mark.slow
+def test_cached_plans_are_followed_again(tmp_path, capsys):
     command = Eval(
         "robotics-pointmaze-umaze-v0", tasks="1", episodes=1, seeds=1, workers=1, candidates=8, device="cpu",
         json=True, plans=tmp_path / "plans",
@@ -150,3 +169,38 @@ def test_kept_plans_are_followed_again(tmp_path, capsys):
     assert files[0] == files[1]
     assert (first["success_by_seed"], first["steps_mean"]) == (again["success_by_seed"], again["steps_mean"])
     assert first["within"].keys() == {"300"}
+
+
+@pytest.fixture
+def here(tmp_path) -> Path:
+    """A controller that was trained here: a copy of the shipped one."""
+    folder = Path("runs") / f"{ANT}-controller"
+    shutil.copytree(pretrained_folder() / "controllers" / ANT, folder)
+    return folder
+
+
+def test_a_controller_found_in_runs_is_named(here, capsys):
+    assert chosen_controller(Eval(ANT), preset(ANT)).source == str(here)
+    assert f"controller: {here}, instead of the shipped one" in capsys.readouterr().err
+    shutil.rmtree(here)
+    shipped = pretrained_folder() / "controllers" / ANT
+    assert chosen_controller(Eval(ANT), preset(ANT)).source == str(shipped)
+    assert chosen_controller(Eval(ANT, controller=shipped), preset(ANT)).source == str(shipped)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.slow
+def test_a_result_says_which_controller_drove(here, capsys):
+    options = ["--tasks", "1", "--episodes", "1", "--seeds", "1", "--workers", "1", "--device", "cpu", "--no-replan"]
+    assert main(["eval", ANT, *options, "--step-limit", "ogbench", "--candidates", "8", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["controller"] == str(here)
+    assert f"controller: {here}" in printed.err
+
+
+@pytest.mark.parametrize("option", ["--out", "--png", "--video", "--plots"])
+def test_a_path_that_cannot_be_written_is_refused_before_the_work(option, no_folder, monkeypatch, capsys):
+    monkeypatch.setattr(Planner, "from_pretrained", lambda *given, **options: pytest.fail("nothing is loaded"))
+    ending = {"--out": "r.json", "--png": "r.png", "--video": "r.gif", "--plots": ""}[option]
+    assert main(["eval", MEDIUM.name, option, str(no_folder / ending)]) == 2
+    assert f"compdiffuser: cannot write '{no_folder}" in capsys.readouterr().err

@@ -1,0 +1,86 @@
+"""Every script starts, and what they share does what it says."""
+
+import runpy
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import torch
+
+from compdiffuser.files import write_json
+from compdiffuser.presets import PRESETS
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ROOT / "benchmarks"
+FILES = [*sorted(SCRIPTS.glob("*.py")), ROOT / "docs" / "make_pictures.py"]
+WITH_OPTIONS = [path for path in FILES if "tyro.cli" in path.read_text()]
+DRY = ["evaluate_pointmaze", "evaluate_antmaze", "ghugare"]
+
+
+@pytest.fixture
+def script(monkeypatch, capsys):
+    """Run a script with arguments; what it prints."""
+
+    def run(path, *arguments: str) -> str:
+        monkeypatch.syspath_prepend(path.parent)
+        monkeypatch.setattr(sys, "argv", [str(path), *arguments])
+        with suppress(SystemExit):
+            runpy.run_path(str(path), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.mark.parametrize("path", WITH_OPTIONS, ids=lambda path: path.stem)
+def test_every_script_says_what_it_takes(script, path):
+    assert "usage:" in script(path, "--help")
+
+
+@pytest.mark.parametrize("name", DRY)
+def test_a_dry_run_prints_one_line_per_cell(script, name):
+    lines = script(SCRIPTS / f"{name}.py", "--dry").splitlines()
+    assert len(lines) == len(set(lines)) > 10
+    assert all(line.startswith("compdiffuser ") and "eval " in line for line in lines)
+
+
+def test_cells_are_those_of_the_bodies_in_the_registry(benchmark_script):
+    point, ant = (benchmark_script(f"evaluate_{kind}maze").CELLS for kind in ("point", "ant"))
+    for name, record in PRESETS.items():
+        expected = {"point": point, "ant": ant}.get(record.domain.family, {})
+        for cells in (point, ant):
+            assert (f"{name}-replan" in cells) == (cells is expected)
+
+
+def test_a_command_runs_in_a_process_of_its_own_and_says_why_it_failed(benchmark_script):
+    reproduce = benchmark_script("reproduce")
+    assert reproduce.compdiffuser("--version").startswith("compdiffuser ")
+    with pytest.raises(
+        reproduce.Failed, match=r"^compdiffuser data info nothing: .*unknown dataset 'nothing'"
+    ) as error:
+        reproduce.compdiffuser("data", "info", "nothing")
+    assert error.value.said.startswith("compdiffuser: unknown dataset")
+
+
+def test_options_that_are_not_given_are_left_out(benchmark_script):
+    reproduce = benchmark_script("reproduce")
+    assert reproduce.options_of(seeds_at_once=3, batch=None, out="x") == ["--seeds-at-once", "3", "--out", "x"]
+
+
+def test_a_clock_runs(benchmark_script):
+    clock = benchmark_script("reproduce").Clock(torch.device("cpu"))
+    first = clock.seconds
+    assert 0 <= first <= clock.seconds
+
+
+def test_what_ships_is_what_the_config_names_and_the_log(benchmark_script, tmp_path):
+    reproduce = benchmark_script("reproduce")
+    run = tmp_path / "run"
+    record = {"parameters": 3, "training": {"batch": 8}, "device": "cpu", "outcome": {"steps": 7, "seconds": 1.0}}
+    write_json(run / "config.json", {"parts": {"model": {"file": "model.safetensors"}}, "record": record})
+    for name in ("model.safetensors", "old.safetensors", "resume.pt", "log.csv"):
+        (run / name).write_text(name)
+    reproduce.ship(run, tmp_path / "shipped")
+    assert {path.name for path in (tmp_path / "shipped").iterdir()} == {"model.safetensors", "log.csv", "config.json"}
+    taken = {"steps": 7, "seconds": 1.0, "parameters": 3, "batch": 8, "device": "cpu"}
+    assert reproduce.training_of(tmp_path / "shipped") == taken

@@ -1,0 +1,83 @@
+"""`compdiffuser plan`: what it prints, and what it refuses before the work."""
+
+import json
+
+import pytest
+
+from compdiffuser.cli import main
+from compdiffuser.planning.judge import TESTS
+from compdiffuser.planning.planner import Planner
+
+UMAZE = "robotics-pointmaze-umaze-v0"
+ENDS = ["--start=-1,1", "--goal=-1,-1", "--device", "cpu"]
+POOR = ["--chunks", "2", "--candidates", "1", "--steps", "1", "--scaffold", "none"]
+"""Settings with which nothing is certified."""
+
+
+@pytest.fixture
+def nothing_is_loaded(monkeypatch):
+    monkeypatch.setattr(Planner, "from_pretrained", lambda *given, **options: pytest.fail("a planner is loaded"))
+
+
+def test_a_plan_that_is_not_certified_says_which_tests_it_failed(capsys):
+    assert main(["plan", UMAZE, *ENDS, *POOR, "--json"]) == 3
+    plan = json.loads(capsys.readouterr().out)
+    assert not plan["ok"]
+    failed = plan["verdict"]["failed"]
+    assert failed
+    assert main(["plan", UMAZE, *ENDS, *POOR]) == 3
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert lines["verdict"].startswith("verdict   NOT certified: ")
+    assert [test for test, reason in TESTS.items() if reason in lines["verdict"]] == failed
+    assert lines["began"].startswith("began     from ")
+
+
+def test_any_order_rule_score_and_blending_plans(capsys):
+    options = ["--order", "sequential", "--rule", "heun", "--score", "overlap", "--blending", "linear"]
+    main(["plan", UMAZE, *ENDS, *POOR, *options, "--json"])
+    assert json.loads(capsys.readouterr().out)["n_chunks"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--order", "zigzag"], "unknown order 'zigzag'; choose one of parallel, autoregressive"),
+        (["--rule", "leap"], "unknown step rule 'leap'; choose one of euler, heun"),
+        (["--score", "overlp"], "unknown score 'overlp'; choose one of reconstruction, overlap"),
+        (["--blending", "nope"], "unknown blending 'nope'; choose one of exponential, cosine, linear"),
+        (["--wave", "0"], "a wave is a whole number of at least 1 candidate, not 0"),
+        (["--steps", "0"], "steps must be at least 1, not 0"),
+        (["--gif", "film.txt"], "a film of the denoising is a GIF; its name ends in .gif, not as 'film.txt' does"),
+        (["--png", "plan.txt"], "cannot write a picture as '.txt', as 'plan.txt' asks"),
+    ],
+)
+def test_wrong_options_are_one_sentence_before_the_work(options, sentence, nothing_is_loaded, capsys):
+    assert main(["plan", UMAZE, *ENDS, *options]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(("option", "name"), [("--save", "p.npz"), ("--png", "p.png"), ("--gif", "p.gif")])
+def test_a_path_that_cannot_be_written_is_refused_before_the_work(option, name, no_folder, nothing_is_loaded, capsys):
+    assert main(["plan", UMAZE, *ENDS, option, str(no_folder / name)]) == 2
+    assert f"compdiffuser: cannot write '{no_folder / name}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--start", "0", "--goal", "4,0"], "a start has 2 dimensions here"),
+        (["--start", "x,0", "--goal", "4,0"], "the start must be numbers separated by commas, not 'x,0'"),
+        (["--start", "0,0", "--goal", "400,4"], "lies outside the data"),
+        (["--start", "0,0", "--goal", "8,0"], "the goal [8.0, 0.0] lies in a wall"),
+        (["--start", "0,0", "--goal", "4,0", "--chunks", "0"], "must be at least 1, not 0"),
+        (["--start", "0,0", "--goal", "4,0", "--chunks", "some"], "chunks must be 'auto' or a number, not 'some'"),
+        (["--start", "0,0", "--goal", "4,0", "--candidates", "0"], "candidates must be at least 1, not 0"),
+    ],
+)
+def test_problems_that_cannot_be_planned_are_one_sentence(arguments, sentence, capsys):
+    assert main(["plan", "pointmaze-medium-stitch-v0", "--device", "cpu", *arguments]) == 2
+    error = capsys.readouterr().err.strip()
+    assert sentence in error
+    assert error.count("\n") == 0

@@ -1,0 +1,60 @@
+"""`compdiffuser train` and `train-controller`: whose preset they take, and what they refuse before the work."""
+
+import pytest
+
+from compdiffuser.artifact import CONFIG
+from compdiffuser.cli import main
+from compdiffuser.files import read_json
+from compdiffuser.planning.planner import Planner
+from compdiffuser.presets import preset
+
+UMAZE = "robotics-pointmaze-umaze-v0"
+SMALL = ["--steps", "2", "--batch", "4", "--device", "cpu"]
+
+
+@pytest.fixture
+def made(home) -> str:
+    assert main(["data", "make", UMAZE, "--episodes", "6", "--workers", "1", "--out", "mine.npz"]) == 0
+    return "mine.npz"
+
+
+@pytest.mark.slow
+def test_a_file_made_with_out_trains_with_the_preset_of_its_dataset(made):
+    assert main(["train", made, *SMALL, "--width", "16", "--depth", "1", "--out", "planner"]) == 0
+    assert Planner.from_pretrained("planner", device="cpu").preset == preset(UMAZE)
+    assert main(["train", made, *SMALL, "--method", "gcbc", "--set", "hidden=[8]", "--out", "agents"]) == 0
+    assert read_json(f"agents/{CONFIG}")["preset"]["name"] == UMAZE
+
+
+@pytest.mark.parametrize("command", [["train"], ["train", "--method", "gcbc"], ["train-controller"]])
+def test_a_run_that_cannot_be_written_is_refused_before_the_work(command, made, no_folder, monkeypatch, capsys):
+    monkeypatch.setattr("compdiffuser.training.loop.Updater.update", lambda *given: pytest.fail("something is trained"))
+    assert main([command[0], made, *command[1:], *SMALL, "--out", str(no_folder / "run")]) == 2
+    assert f"compdiffuser: cannot write '{no_folder / 'run' / CONFIG}'" in capsys.readouterr().err
+
+
+def test_data_that_cannot_be_written_is_refused_before_the_work(no_folder, monkeypatch, capsys):
+    monkeypatch.setattr("compdiffuser.data.generate.make", lambda *given: pytest.fail("something is recorded"))
+    assert main(["data", "make", UMAZE, "--episodes", "6", "--out", str(no_folder / "d.npz")]) == 2
+    assert f"compdiffuser: cannot write '{no_folder / 'd.npz'}'" in capsys.readouterr().err
+
+
+def test_a_dataset_that_is_not_made_leaves_no_folder_behind(home, capsys):
+    assert main(["train", UMAZE, *SMALL]) == 2
+    assert "is not made yet" in capsys.readouterr().err
+    assert not (home / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nothing-v0"], "unknown dataset 'nothing-v0'"),
+        (["missing.npz"], "missing.npz"),
+        (["pointmaze-medium-stitch-v0", "--dims", "a,b"], "dims are whole numbers separated by commas, not 'a,b'"),
+        (["pointmaze-medium-stitch-v0", "--horizon", "100", "--overlap", "60"], "at most half the horizon 100"),
+        (["pointmaze-medium-stitch-v0", "--steps", "-1"], "steps must be at least 1, not -1"),
+    ],
+)
+def test_mistakes_get_one_sentence(arguments, sentence, capsys):
+    assert main(["train", *arguments, "--device", "cpu"]) == 2
+    assert sentence in capsys.readouterr().err

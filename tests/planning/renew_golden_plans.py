@@ -1,0 +1,70 @@
+"""Plans of every shipped planner, stored so that a change of the code that changes a plan is seen.
+
+Renew them, after a change that is meant to change plans, with: python tests/planning/renew_golden_plans.py
+It tells which of them changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from compdiffuser import Plan, Planner
+from compdiffuser.files import pretrained_folder
+from compdiffuser.presets import PRESETS
+
+GOLDEN = Path(__file__).parent / "golden" / "plans.npz"
+PROBLEMS, LEAST_CELLS, CANDIDATES = 2, 4, 16
+
+
+def keys() -> list[str]:
+    """NAME/BEGUN/PROBLEM of every stored plan; planners with scaffolds are also asked to begin from noise alone."""
+    shipped = [name for name in PRESETS if (pretrained_folder() / name).is_dir()]
+    begun = {name: ["default", "noise"] if PRESETS[name].chunks.scaffold else ["default"] for name in shipped}
+    return [f"{name}/{how}/{problem}" for name in shipped for how in begun[name] for problem in range(PROBLEMS)]
+
+
+def problems(planner: Planner) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Starts and goals in the centres of cells that are some way apart."""
+    layout = planner.preset.maze
+    cells, rng, found = layout.free_cells, np.random.default_rng(3), []
+    while len(found) < PROBLEMS:
+        start, goal = (cells[number] for number in rng.integers(len(cells), size=2))
+        if layout.distances(start)[goal] >= LEAST_CELLS:
+            found.append((layout.center(start), layout.center(goal)))
+    return found
+
+
+def planned(planner: Planner, how: str, problem: int) -> Plan:
+    """The plan of one problem on a CPU; its number is its seed."""
+    if how == "noise":
+        planner = planner.with_config(scaffold=None)
+    start, goal = problems(planner)[problem]
+    return planner.plan(start, goal, n_candidates=CANDIDATES, seed=problem)
+
+
+def numbers(plan: Plan) -> np.ndarray:
+    return np.array([plan.candidate, plan.n_chunks, plan.ok, plan.score], np.float32)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    with np.load(GOLDEN) as file:
+        before = dict(file)
+    stored, name, planner = {}, None, None
+    for key in keys():
+        dataset, how, problem = key.split("/")
+        if dataset != name:
+            name, planner = dataset, Planner.from_pretrained(dataset, device="cpu")
+        plan = planned(planner, how, int(problem))
+        stored[key], stored[f"{key}/numbers"] = plan.states.astype(np.float32), numbers(plan)
+        old = before.get(key)
+        same = old is not None and old.shape == plan.states.shape and np.allclose(old, plan.states, atol=1e-4)
+        print("same   " if same else "CHANGED", key, *stored[f"{key}/numbers"], flush=True)
+    np.savez_compressed(GOLDEN, **stored)
+
+
+if __name__ == "__main__":
+    main()

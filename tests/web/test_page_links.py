@@ -1,0 +1,142 @@
+"""What the page takes from elsewhere: links, files, and what its server offers."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from browser import LINK, MODEL, PATIENCE, open_page, plan, planned, position, saved
+from live import get, serving
+
+from compdiffuser.compose import ORDERS
+from compdiffuser.web.settings import Settings
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_plan_can_be_exported_and_brought_back(page, browser, site, tmp_path):
+    chunks = plan(page)
+    exported = saved(page, "json")
+    states = json.loads(exported)["plans"]["a"]["states"]
+    rows = list(csv.reader(io.StringIO(saved(page, "csv").decode())))
+    assert rows[0] == ["x", "y"]
+    assert [[float(cell) for cell in row] for row in rows[1:]] == states
+    picture = ElementTree.fromstring(saved(page, "svg"))
+    assert picture.tag.endswith("svg")
+    assert saved(page, "png").startswith(b"\x89PNG")
+    page.click("#lines summary")
+    assert "planner.plan((-1.0, 1.0), (-1.0, -1.0)" in page.locator("#python").inner_text()
+    assert page.locator("#shell").inner_text().startswith(f"compdiffuser plan {MODEL} --start=-1,1 --goal=-1,-1")
+    file = tmp_path / "plan.json"
+    file.write_bytes(exported)
+    other = open_page(browser, site)
+    other.set_input_files("#import", file)
+    assert planned(other) == chunks
+    assert position(other, "goal") == (-1, -1)
+    other.click("#drive")
+    other.locator(".state", has_text="The agent").wait_for(timeout=PATIENCE)
+    file.write_text('{"format": "something else"}')
+    other.set_input_files("#import", file)
+    other.locator("#hint", has_text="This file is not an exported plan.").wait_for()
+    other.context.close()
+
+
+def test_a_link_restores_two_settings_side_by_side_and_their_plans(page, browser, site):
+    page.click("#compare")
+    page.click("[data-side=b]")
+    page.select_option("#order", "gsc")
+    page.fill("#candidates", "8")
+    page.fill("#seed", "3")
+    page.locator("#seed").blur()
+    chunks = plan(page)
+    assert page.locator("article").count() == 2
+    assert page.locator("article header strong").all_inner_texts() == ["A: autoregressive", "B: gsc"]
+    other = open_page(browser, site, page.evaluate("location.hash"))
+    other.set_default_timeout(PATIENCE)
+    assert planned(other) == chunks
+    assert other.locator("article").count() == 2
+    other.click("[data-side=b]")
+    assert other.locator("#order").input_value() == "gsc"
+    assert other.locator("#seed").input_value() == "3"
+    assert other.locator("#result-title").inner_text() == "Result of B"
+    other.context.close()
+
+
+def test_a_new_task_waits_until_the_one_before_has_ended(page, tmp_path):
+    chunks = plan(page)
+    file = tmp_path / "plan.json"
+    file.write_bytes(saved(page, "json"))
+    page.fill("#steps", "64")
+    page.select_option("#chunks", "16")
+    assert "planned=1" not in page.evaluate("location.hash"), "what is shown is not what these settings give"
+    unseen = "document.querySelector('article').removeAttribute('data-frames')"
+    page.evaluate(unseen)
+    page.click("#plan")
+    page.locator("article[data-frames]").wait_for()
+    page.set_input_files("#import", file)
+    page.locator("#hint", has_text="plan.json was read.").wait_for()
+    assert planned(page) == chunks
+    assert "certified" in page.locator("article .state").inner_text()
+    page.evaluate(unseen)
+    page.select_option("#chunks", "16")
+    page.fill("#steps", "64")
+    page.click("#plan")
+    page.locator("article[data-frames]").wait_for()
+    page.evaluate(f"location.hash = '{LINK}&planned=1'")  # another plan before this one has ended
+    assert planned(page) == chunks
+    assert page.locator("#plan").inner_text() == "Plan"
+
+
+def test_settings_that_a_model_does_not_have_fall_back_and_same_again_is_the_plan_shown(page):
+    strange = LINK.replace("a=auto", "a=24").replace("autoregressive", "zigzag").replace(",8,0", ",8,9999999999")
+    page.goto(page.url.split("#")[0] + strange)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator("#chunks").input_value() == "auto"
+    assert page.locator("#order").input_value() == "autoregressive"
+    assert page.locator("#seed").input_value() == "0"
+    chunks = plan(page)
+    page.fill("#seed", "5")
+    page.locator("#seed").blur()
+    page.click("#again")
+    page.locator("#plan", has_text="Stop").wait_for()
+    assert planned(page) == chunks
+    assert page.locator("#seed").input_value() == "0"
+    page.fill("#seed", "-1")
+    page.click("#plan")
+    assert page.locator("#plan").inner_text() == "Plan", "a wrong field is shown, and nothing is asked for"
+
+
+def test_orders_are_those_that_the_server_offers(page, site):
+    offered = json.loads(get(site, "/v1/models")[2])["orders"]
+    assert page.locator("#order option").evaluate_all("all => all.map((each) => each.value)") == offered == list(ORDERS)
+
+
+def test_a_server_without_a_maze_to_draw_says_so(browser, site):
+    page = browser.new_context().new_page()
+
+    def flat(route):
+        reply = route.fetch()
+        offer = reply.json()
+        offer["models"][0]["maze"] = None
+        route.fulfill(response=reply, json=offer)
+
+    page.route("**/v1/models", flat)
+    page.goto(site)
+    page.locator("#hint.shown", has_text="No model of this server has a maze").wait_for()
+    page.context.close()
+
+
+def test_a_page_whose_server_has_a_token_asks_for_it_once(browser, library):
+    secret = "a-token-of-some-length"
+    with serving(Settings(token=secret), library) as (address, _):
+        page = browser.new_context().new_page()
+        page.goto(address)
+        page.fill("#token", secret)
+        page.click("#door button")
+        page.wait_for_selector("html[data-ready]")
+        assert page.locator("#model").input_value() == "tiny"
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        page.context.close()

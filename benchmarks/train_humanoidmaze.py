@@ -5,29 +5,28 @@
 
 The experts come first; the shipped ones will do. A stage that was finished is not done again: data is known by its
 manifest, a training by its folder. Planners land in OUT/NAME, controllers in OUT/controllers/NAME with their estimator
-in `heading`, figures in RESULTS/NAME-CELL.json, at the paper's step limit and within OGBench's. Cells: with and without
-replanning, from pure noise, on perfect plans (breadth-first search, the controller's ceiling); with the estimated
-heading, and with the simulator's.
+in `heading`, figures in RESULTS/NAME-CELL.json, at the paper's step limit and within OGBench's. Cells are ceilings:
+perfect plans (breadth-first search), and the simulator's heading instead of the estimate; `evaluate_humanoidmaze.py`
+measures the planners.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tyro
+from reproduce import compdiffuser, ship
 
+from compdiffuser.data.regions import path
 from compdiffuser.data.statistics import statistics
 from compdiffuser.data.storage import load
-from compdiffuser.domains.mazes import NEIGHBOURS, Maze
-from compdiffuser.files import read_json, write_json
+from compdiffuser.domains.mazes import Maze
+from compdiffuser.files import write_json
 from compdiffuser.presets import Preset, preset
 from compdiffuser.types import Array
 
@@ -39,13 +38,10 @@ if TYPE_CHECKING:
 STAGES = ("record", "controller", "planner", "evaluate")
 CELLS: dict[str, dict[str, bool]] = {
     "perfect": {"perfect": True},
-    "replan": {},
-    "no-replan": {"once": True},
-    "noise": {"once": True, "noise": True},
     "perfect-true-heading": {"perfect": True, "told": True},
     "true-heading": {"told": True},
 }
-"""What is evaluated: perfect plans; one plan an episode; plans from pure noise; told the true heading."""
+"""Ceilings: perfect plans, a body that is told its true heading, and both."""
 ROUNDING, SPACING = 1.5, 0.1
 """Metres over which the corners of perfect plans are rounded on either side, and between their states."""
 
@@ -103,7 +99,7 @@ def record(options: Benchmark, dataset: Preset) -> None:
     """The data; a file that was made the same way is left alone."""
     given = ["--episodes", str(options.episodes)] if options.episodes else []
     given += ["--workers", str(options.workers)] if options.workers else []
-    call("data", "make", dataset.name, *given)
+    compdiffuser("data", "make", dataset.name, *given)
     print(statistics(load(dataset.name), dataset), flush=True)
 
 
@@ -111,7 +107,7 @@ def controller(options: Benchmark, dataset: Preset) -> None:
     """The heading's estimator and the controller."""
     run, target = options.runs / f"{dataset.name}-controller", options.out / "controllers" / dataset.name
     if not (target / "config.json").exists():
-        call(
+        compdiffuser(
             "train-controller", dataset.name, "--out", str(run), "--device", options.device, "--json",
             "--steps", "1000000", "--time-limit", str(options.controller_seconds),
             "--batch", str(options.controller_batch), "--learning-rate", "5e-4",
@@ -124,7 +120,7 @@ def controller(options: Benchmark, dataset: Preset) -> None:
 def planner(options: Benchmark, dataset: Preset) -> None:
     run, target = options.runs / f"{dataset.name}-compdiffuser", options.out / dataset.name
     if not (target / "config.json").exists():
-        call(
+        compdiffuser(
             "train", dataset.name, "--out", str(run), "--device", options.device, "--json",
             "--time-limit", str(options.planner_seconds), *options.planner_options.split(),
         )  # fmt: skip
@@ -158,14 +154,12 @@ def figure(options: Benchmark, task: Preset, cell: str, pool: EnvironmentPool) -
     asked, began, runs = CELLS[cell], time.perf_counter(), []
     controller = load_controller(options.out / "controllers" / task.name)
     controller.told = asked.get("told", False)
-    planner = Perfect(task.maze) if "perfect" in asked else trained(options, task, "noise" in asked)
+    planner = Perfect(task.maze) if "perfect" in asked else trained(options, task)
     limits = task.evaluation
     limit, benchmark = options.step_limit or limits.step_limit, limits.benchmark_step_limit
     for seed in range(options.seeds):
         wave = {} if "perfect" in asked else {"n_candidates": options.candidates}
-        following = Following(
-            replan="once" not in asked, look_ahead=options.look_ahead, seed=1000 * seed, options=wave
-        )  # fmt: skip
+        following = Following(look_ahead=options.look_ahead, seed=1000 * seed, options=wave)
         policy = PlanFollower(planner, task, following, controller)
         runs.append(evaluate(policy, task, None, options.eval_episodes, seed, limit, pool=pool))
     about = {
@@ -187,13 +181,12 @@ def figure(options: Benchmark, task: Preset, cell: str, pool: EnvironmentPool) -
     )
 
 
-def trained(options: Benchmark, task: Preset, noise: bool) -> Planner:
-    """The planner of a dataset, whose plans may all begin from pure noise."""
+def trained(options: Benchmark, task: Preset) -> Planner:
+    """The planner of a dataset."""
     from compdiffuser.planning.planner import Planner
     from compdiffuser.runs import choose_device
 
-    made = Planner.from_pretrained(str(options.out / task.name), device=str(choose_device(options.device)))
-    return made.configured(replace(made.config, scaffold=None)) if noise else made
+    return Planner.from_pretrained(str(options.out / task.name), device=str(choose_device(options.device)))
 
 
 class Perfect:
@@ -210,37 +203,17 @@ class Perfect:
         from compdiffuser.planning.judge import Verdict
         from compdiffuser.planning.plan import Plan
 
-        maze, cell, target = self.maze, self.maze.cell(start), self.maze.cell(goal)
-        steps = maze.distances(target)
-        corners = [np.asarray(start, float)]
-        while cell != target:
-            near = ((cell[0] + i, cell[1] + j) for i, j in NEIGHBOURS)
-            cell = min((c for c in near if not maze.walls[c]), key=lambda c: steps[c])
-            corners.append(maze.center(cell))
-        corners.append(np.asarray(goal, float))
+        maze = self.maze
+        cells = path(maze, maze.cell(start), maze.cell(goal), frozenset(maze.free_cells))
+        corners = [np.asarray(start, float), *(maze.center(cell) for cell in cells[1:]), np.asarray(goal, float)]
         lengths = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
         along = np.arange(0, lengths[-1], SPACING)
-        path = np.stack([np.interp(along, lengths, axis) for axis in np.transpose(corners)], axis=1)
+        line = np.stack([np.interp(along, lengths, axis) for axis in np.transpose(corners)], axis=1)
         reach = round(ROUNDING / SPACING)
-        padded = np.pad(path, ((reach, reach), (0, 0)), "edge")
+        padded = np.pad(line, ((reach, reach), (0, 0)), "edge")
         kernel = np.ones(2 * reach + 1) / (2 * reach + 1)
         states = np.stack([np.convolve(axis, kernel, "valid") for axis in padded.T], axis=1)
         return Plan(states, states[None], states[0], states[-1], 1, verdict=Verdict({"steps": 0.5}), maze=maze)
-
-
-def call(*arguments: str) -> None:
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "compdiffuser", *arguments], check=True)
-    print(f"compdiffuser {' '.join(arguments)}: {time.perf_counter() - began:.0f} s", flush=True)
-
-
-def ship(run: Path, target: Path) -> None:
-    """Copy what an artifact is made of, and its log; not the state that a run resumes from. Its config comes last."""
-    target.mkdir(parents=True, exist_ok=True)
-    for part in read_json(run / "config.json")["parts"].values():
-        shutil.copy(run / part["file"], target / part["file"])
-    for file in ("log.csv", "config.json"):
-        shutil.copy(run / file, target / file)
 
 
 if __name__ == "__main__":

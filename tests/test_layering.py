@@ -9,6 +9,7 @@ import compdiffuser
 
 ORDER = [
     "types",
+    "checks",
     "files",
     "artifact",
     "progress",

@@ -128,7 +128,7 @@ def test_a_body_of_ones_own_is_registered_with_its_world(monkeypatch):
 )
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, "3", True])
 def test_numbers_that_cannot_be_are_named(record, name, value):
-    with pytest.raises(UserError, match=f"{name} must be a (whole|finite) number of at least [01], not {value!r}"):
+    with pytest.raises(UserError, match=f"{name} must be .*, not {value!r}"):
         replace(record, **{name: value})
 
 

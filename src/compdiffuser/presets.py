@@ -8,25 +8,14 @@ so.
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from numbers import Integral, Real
 from typing import Any
 
+from compdiffuser.checks import finite, whole
 from compdiffuser.domains import BODIES, DOMAINS, Domain, Space, domain
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.types import UserError
-
-
-def _check(config: object, kind: type[int] | type[float], least: int, *names: str) -> None:
-    """Raise UserError where a field is no whole, or no finite, number of at least `least`."""
-    accepted, what = (Integral, "whole number") if kind is int else (Real, "finite number")
-    for name in names:
-        value = getattr(config, name)
-        right = isinstance(value, accepted) and not isinstance(value, bool) and math.isfinite(value)
-        if not right or value < least:
-            raise UserError(f"{name} must be a {what} of at least {least}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -45,8 +34,8 @@ class RecordingConfig:
     def __post_init__(self) -> None:
         if not self.recipe:
             raise UserError("a recording names its recipe, and this one is empty")
-        _check(self, int, 1, "episodes", "steps")
-        _check(self, float, 0, "noise")
+        whole(self, "episodes", "steps")
+        finite(self, "noise", least=0)
 
 
 @dataclass(frozen=True)
@@ -71,12 +60,12 @@ class ChunkConfig:
     """Copies of the last state that may follow a training window."""
 
     def __post_init__(self) -> None:
-        _check(self, int, 1, "horizon", "stride", "count", "most")
-        _check(self, int, 0, "overlap", "front_padding", "back_padding")
+        whole(self, "horizon", "stride", "count", "most")
+        whole(self, "overlap", "front_padding", "back_padding", least=0)
         if self.overlap >= self.horizon:
             raise UserError(f"overlap must be less than the horizon {self.horizon}, not {self.overlap}")
         if self.scaffold is not None:
-            _check(self, float, 0, "scaffold")
+            finite(self, "scaffold", least=0)
 
 
 @dataclass(frozen=True)
@@ -91,8 +80,8 @@ class ExecutionConfig:
     """δ of the receding K: larger keeps K longer."""
 
     def __post_init__(self) -> None:
-        _check(self, float, 0, "replan_distance")
-        _check(self, int, 0, "max_replans", "replan_delta")
+        finite(self, "replan_distance", least=0)
+        whole(self, "max_replans", "replan_delta", least=0)
 
 
 @dataclass(frozen=True)
@@ -107,7 +96,7 @@ class EvaluationConfig:
     """Episodes per task."""
 
     def __post_init__(self) -> None:
-        _check(self, int, 1, "step_limit", "benchmark_step_limit", "episodes")
+        whole(self, "step_limit", "benchmark_step_limit", "episodes")
 
 
 @dataclass(frozen=True)

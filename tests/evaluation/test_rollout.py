@@ -5,6 +5,7 @@ import pytest
 from meadow import BALL, WALK, Herder
 from oracle import OraclePlanner
 
+from compdiffuser.domains import Controller
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.rollout import CAUSES, episode_seed, evaluate
@@ -117,9 +118,15 @@ def test_corners_do_not_hold_an_agent():
     assert [result.success for result in results] == [True] * 5
 
 
+class Idle(Controller):
+    """Does nothing."""
+
+    def __call__(self, observations, targets):
+        return np.zeros((len(observations), 2))
+
+
 def test_an_agent_that_does_not_follow_is_lost():
-    policy = PlanFollower(OraclePlanner("medium"), MEDIUM, Following(replan=False, patience=20))
-    policy.controller = lambda observations, targets: np.zeros((len(observations), 2))
+    policy = PlanFollower(OraclePlanner("medium"), MEDIUM, Following(replan=False, patience=20), Idle())
     (result,) = evaluate(policy, MEDIUM, tasks=[1], episodes=1, step_limit=60, workers=0)
     assert result.cause == "controller lost"
     assert result.cause in CAUSES

@@ -14,15 +14,14 @@ import pytest
 from renew_golden_plans import GOLDEN, keys, numbers, planned
 
 from compdiffuser import Planner
-from compdiffuser.presets import PRESETS
 
-LONG = ("pointmaze-large", "pointmaze-giant", "robotics-pointmaze-medium", "robotics-pointmaze-large")
-"""Worlds in which a plan from pure noise takes a CPU some seconds."""
-
-
-def quick(key: str) -> bool:
-    """One problem of each planner that soon finds a plan."""
-    return key.endswith("/default/1") and PRESETS[key.split("/")[0]].domain.name not in LONG
+QUICK = (
+    "robotics-pointmaze-umaze-v0/default/1",
+    "pointmaze-medium-stitch-v0/default/1",
+    "antmaze-giant-stitch-v0/default/1",
+    "humanoidmaze-medium-stitch-v0/default/1",
+)
+"""One problem for each body, and each benchmark."""
 
 
 @cache
@@ -30,7 +29,7 @@ def planner(name: str) -> Planner:
     return Planner.from_pretrained(name, device="cpu")
 
 
-@pytest.mark.parametrize("key", [key if quick(key) else pytest.param(key, marks=pytest.mark.slow) for key in keys()])
+@pytest.mark.parametrize("key", [key if key in QUICK else pytest.param(key, marks=pytest.mark.slow) for key in keys()])
 def test_the_same_seed_gives_the_stored_plan(key):
     name, how, problem = key.split("/")
     plan = planned(planner(name), how, int(problem))

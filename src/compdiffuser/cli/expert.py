@@ -84,8 +84,8 @@ class ExpertCommand:
         return 0
 
     def _evaluate(self) -> int:
-        """Many episodes on open ground and, for an ant, one from every cell of the giant maze."""
-        from compdiffuser.experts.evaluation import BODIES_MEASURED, measure, survival
+        """Many episodes on open ground and, if it records data, some from every cell of its largest maze."""
+        from compdiffuser.experts.evaluation import BODIES_MEASURED, largest_maze, measure, survival
         from compdiffuser.experts.policy import load_expert
         from compdiffuser.experts.simulators import Simulators
 
@@ -95,8 +95,8 @@ class ExpertCommand:
         with Simulators(config, 7, BODIES_MEASURED, self.processes) as bodies:
             figures: dict[str, Any] = {"episodes": BODIES_MEASURED * self.rounds}
             figures |= measure(expert, bodies, self.rounds)
-        if config.body == "ant":
-            figures["maze"] = survival(expert, "antmaze-giant-stitch-v0", rounds=2)
+        if (dataset := largest_maze(config.name)) is not None:
+            figures["maze"] = survival(expert, dataset, rounds=2)
         self._tell(figures)
         return 0
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from compdiffuser.diffusion.checks import chosen
+from compdiffuser.checks import chosen
 
 
 def exponential(progress: Tensor, beta: float = 2.0) -> Tensor:

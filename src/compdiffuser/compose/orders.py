@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from compdiffuser.checks import chosen, whole
 from compdiffuser.compose.chains import Chains
-from compdiffuser.diffusion.checks import chosen, whole
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from compdiffuser.checks import between, finite, is_finite, whole
 from compdiffuser.compose.orders import order
 from compdiffuser.compose.steps import step_rule
-from compdiffuser.diffusion.checks import between, finite, is_finite, whole
 from compdiffuser.types import UserError
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from compdiffuser.diffusion.checks import chosen
+from compdiffuser.checks import chosen
 
 Estimate = Callable[[Tensor, Tensor, Tensor], Tensor]
 """`estimate(x [M, H, D], level [M], rows [m]) -> x₀ [m, H, D]`: chosen rows, conditioned on their neighbours in x."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from compdiffuser.diffusion.checks import chosen
+from compdiffuser.checks import chosen
 from compdiffuser.diffusion.levels import CosineUniform, LogNormal, cosine_levels, karras_levels
 
 SIGMA_DATA = 0.5

@@ -13,7 +13,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from compdiffuser.diffusion.checks import finite
+from compdiffuser.checks import finite
 from compdiffuser.types import UserError
 
 COSINE_STEPS = 512

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from compdiffuser.diffusion.checks import between, finite, whole
+from compdiffuser.checks import between, finite, whole
 from compdiffuser.diffusion.conditions import Conditions, Denoise
 from compdiffuser.diffusion.formulation import Formulation
 from compdiffuser.types import UserError

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from compdiffuser.data.stitch import Stitch
-from compdiffuser.data.walking import recorded
+from compdiffuser.data.walking import laid_out, recorded
 from compdiffuser.domains.body import BODIES
 from compdiffuser.experts.figures import REACH, WALK
 from compdiffuser.experts.policy import Expert
 from compdiffuser.experts.simulators import Simulators
 from compdiffuser.experts.tasks import length
-from compdiffuser.presets import preset
+from compdiffuser.presets import PRESETS, Preset
 from compdiffuser.types import Array
 
 BODIES_MEASURED = 64
@@ -106,12 +106,18 @@ def _round(expert: Expert, bodies: Simulators, rng: np.random.Generator) -> dict
     return figures
 
 
-def survival(expert: Expert, dataset: str, rounds: int = 1, seed: int = 0) -> dict[str, float]:
+def largest_maze(expert: str) -> Preset | None:
+    """Of the stitch datasets that an expert records, the one with the most cells; None where it records none."""
+    own = [each for each in PRESETS.values() if each.domain.body.expert == expert and each.maze is not None]
+    stitched = [each for each in own if recorded(each).recipe == "stitch"]
+    return max(stitched, key=lambda each: len(laid_out(each).free_cells), default=None)
+
+
+def survival(expert: Expert, settings: Preset, rounds: int = 1, seed: int = 0) -> dict[str, float]:
     """Reset in every free cell of a maze and walked as its stitch data: the share of episodes that end upright.
 
     `moved` is the share of episodes that end more than a cell away from their start.
     """
-    settings = preset(dataset)
     recipe = Stitch(replace(settings, recording=replace(recorded(settings), steps=WALK + 1)), expert)
     rng, body = np.random.default_rng(seed), BODIES[expert.config.body]
     cells = [cell for cell in recipe.maze.free_cells for _ in range(rounds)]

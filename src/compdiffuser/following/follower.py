@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from compdiffuser.diffusion.checks import whole
+from compdiffuser.checks import whole
 from compdiffuser.domains import Controller
 from compdiffuser.following.controllers import controller_for
 from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compdiffuser.diffusion.checks import whole
+from compdiffuser.checks import whole
 from compdiffuser.domains import BODIES, PLANE, Body, Space
 from compdiffuser.types import Array, UserError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from compdiffuser.diffusion.checks import chosen, described
+from compdiffuser.checks import chosen, described
 from compdiffuser.models.dit1d import DiT1dConfig
 from compdiffuser.models.network import NetworkConfig
 from compdiffuser.models.unet1d import UNet1dConfig

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from compdiffuser.diffusion.checks import described, member, whole
+from compdiffuser.checks import described, member, whole
 from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.formulation import formulation
 from compdiffuser.models.architectures import ARCHITECTURES, architecture, network_from_dict

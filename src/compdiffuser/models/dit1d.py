@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from compdiffuser.diffusion.checks import finite, whole
+from compdiffuser.checks import finite, whole
 from compdiffuser.models.network import Network, NetworkConfig
 from compdiffuser.types import UserError
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from compdiffuser.diffusion.checks import whole
+from compdiffuser.checks import whole
 from compdiffuser.models.network import Network, NetworkConfig
 from compdiffuser.types import UserError
 

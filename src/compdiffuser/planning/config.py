@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from compdiffuser.checks import is_finite, member
 from compdiffuser.compose.merge import BLENDINGS
 from compdiffuser.compose.schedule import SamplerConfig
 from compdiffuser.planning.search import SCORES
@@ -33,24 +33,19 @@ class PlanConfig:
     schedule's next level below. None: all from pure noise; "auto": as the planner's preset says."""
 
     def __post_init__(self) -> None:
-        for name, known in (("score", SCORES), ("blending", BLENDINGS)):
-            if getattr(self, name) not in known:
-                raise UserError(f"unknown {name} '{getattr(self, name)}'; choose one of {', '.join(known)}")
-        if not (_is_number(self.certify) and 0 < self.certify <= 1):
+        member("score", self.score, SCORES)
+        member("blending", self.blending, BLENDINGS)
+        if not (is_finite(self.certify) and 0 < self.certify <= 1):
             raise UserError(f"certify is a share above 0 and at most 1, not {self.certify}")
         if self.wave is not None and not (type(self.wave) is int and self.wave >= 1):
             raise UserError(f"a wave is a whole number of at least 1 candidate, not {self.wave}")
-        if self.refine is not None and not (_is_number(self.refine) and self.refine > 0):
+        if self.refine is not None and not (is_finite(self.refine) and self.refine > 0):
             raise UserError(f"refined candidates are noised up to a level above 0, not to {self.refine}")
         named = self.scaffold is None or self.scaffold == "auto"
-        if not named and not (_is_number(self.scaffold) and float(self.scaffold or 0) > 0):
+        if not named and not (is_finite(self.scaffold) and float(self.scaffold or 0) > 0):
             raise UserError(f"a scaffold is noised up to a level above 0, not to {self.scaffold}")
 
     @classmethod
     def paper(cls, order: str = "autoregressive") -> PlanConfig:
         """The paper's way: its sampler in this order, all candidates from pure noise, chosen by overlap distance."""
         return cls(SamplerConfig.paper(order), score="overlap", refine=None, scaffold=None)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)

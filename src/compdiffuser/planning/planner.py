@@ -63,7 +63,9 @@ class Planner:
             self.denoise, self.calibration, self.support, self.space, overlap, config.certify, config.blending
         )  # fmt: skip
         highest: dict[Origin, float | None] = {"noise": None, "scaffold": self.scaffold, "refined": config.refine}
-        self._maker = CandidateMaker(Sampler(self.denoise, config.sampler), judge, self.normalizer, highest)
+        self._maker = CandidateMaker(
+            Sampler(self.denoise, config.sampler, config.blending), judge, self.normalizer, highest
+        )
 
     def _scaffold_level(self) -> float | None:
         """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise.

@@ -22,6 +22,8 @@ class Sampler:
 
     denoise: Runner
     config: SamplerConfig
+    blending: str = "exponential"
+    """How the chunks of parents are made to agree, before noise is added to them."""
 
     def __call__(
         self,
@@ -40,7 +42,7 @@ class Sampler:
         schedule = Schedule.build(levels, self.config, chains.key.device, highest)
         initial = None
         if parents is not None:
-            initial = noised(consistent(parents, chains, model.overlap), chains, schedule.sigma[0])
+            initial = noised(consistent(parents, chains, model.overlap, self.blending), chains, schedule.sigma[0])
         return sample(
             self.denoise, chains, schedule, order(self.config.order)(chains), horizon=model.horizon,
             overlap=model.overlap, guidance=self.config.guidance, initial=initial, watch=watch,

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from compdiffuser.diffusion.checks import whole
+from compdiffuser.checks import whole
 from compdiffuser.types import UserError
 
 Schedule = Literal["cosine", "constant"]

@@ -36,12 +36,14 @@ def whole(config: object, *names: str, least: int = 1) -> None:
             raise UserError(f"{name} must be at least {least}, not {value}")
 
 
-def finite(config: object, *names: str) -> None:
-    """Raises UserError where a field is not a finite number."""
+def finite(config: object, *names: str, least: float | None = None) -> None:
+    """Raises UserError where a field is not a finite number, of at least `least` where that is given."""
     for name in names:
         value = getattr(config, name)
         if not is_finite(value):
             raise UserError(f"{name} must be a finite number, not {value!r}")
+        if least is not None and value < least:
+            raise UserError(f"{name} must be at least {least}, not {value}")
 
 
 def between(config: object, *names: str, low: float = 0, high: float = 1) -> None:

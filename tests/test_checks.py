@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compdiffuser.diffusion.checks import between, chosen, described, finite, member, whole
+from compdiffuser.checks import between, chosen, described, finite, member, whole
 from compdiffuser.types import UserError
 
 NO_NUMBERS = st.sampled_from([float("nan"), float("inf"), -float("inf"), np.nan, True, False, None, "1", [1]])

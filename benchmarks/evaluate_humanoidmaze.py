@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from evaluate_pointmaze import main
 
+from compdiffuser.files import pretrained_folder
 from compdiffuser.presets import PRESETS
 
 CELLS: dict[str, list[str]] = {}
-for name in (name for name, record in PRESETS.items() if record.domain.family == "humanoid"):
+SHIPPED = [name for name in PRESETS if (pretrained_folder() / name).is_dir()]
+for name in (name for name in SHIPPED if PRESETS[name].domain.family == "humanoid"):
     CELLS[f"{name}-replan"] = [name]
     CELLS[f"{name}-no-replan"] = [name, "--no-replan"]
     CELLS[f"{name}-noise"] = [name, "--scaffold", "none", "--no-replan"]

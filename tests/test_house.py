@@ -5,6 +5,7 @@ nothing cuts x and y out of an array, and nothing looks at the name of an enviro
 """
 
 import ast
+import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -75,6 +76,28 @@ def planar(tree: ast.AST) -> list[str]:
     return found
 
 
+def numbered(tree: ast.AST) -> list[str]:
+    """Numbered columns of observations, and slices by number that are given a name."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "slice":
+            if all(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in node.args):
+                found.append(ast.unparse(node))
+        elif isinstance(node, ast.Subscript) and re.search(r"(observations?|qpos|qvel)$", ast.unparse(node.value)):
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            ends = bounds(parts[-1]) if isinstance(parts[-1], ast.Slice) else (None, None)
+            column = isinstance(parts[-1], ast.Constant) and type(parts[-1].value) is int and len(parts) > 1
+            if column or any(type(end) is int for end in ends):
+                found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize(("tree", "path"), trees(outside=("domains/", "experts/worlds.py")))
+def test_nothing_else_knows_the_columns_of_an_observation(tree, path):
+    """Bare simulators of experts make observations, and so have to know them."""
+    assert numbered(tree) == []
+
+
 @pytest.mark.parametrize(("tree", "path"), trees(outside=("domains/",)))
 def test_nothing_else_cuts_x_and_y_out_of_an_array(tree, path):
     known, _ = EXCEPTIONS.get(named(path), (set(), ""))
@@ -115,6 +138,10 @@ def test_no_empty_string_stands_for_nothing():
 
 
 def test_the_tests_see_what_they_look_for():
+    code = (
+        "observations[:, 3:7], b.qpos[7:], observations[..., 38], slice(3, 7), observations[0], slice(a, 7), c[:, 3:7]"
+    )
+    assert numbered(ast.parse(code)) == ["observations[:, 3:7]", "b.qpos[7:]", "observations[..., 38]", "slice(3, 7)"]
     code = "a[:, :2], a[..., 2:], a[i:2], a[2], a[:3], a[1:2], a.shape[:2]"
     assert planar(ast.parse(code)) == ["a[:, :2]", "a[..., 2:]", "a[i:2]"]
     code = (

@@ -102,6 +102,18 @@ def test_a_name_is_registered_once(monkeypatch):
         register(Domain("other"), replace(preset("pointmaze-giant-stitch-v0"), domain=Domain("other")))
 
 
+def test_a_world_brings_datasets_of_its_own_only():
+    own = own_preset("garden-v0", Domain("garden"))
+    with pytest.raises(UserError, match="dataset 'garden-v0' is of the world 'garden', not of 'street'"):
+        register(Domain("street"), own)
+    with pytest.raises(UserError, match="two datasets of 'garden' have the same name"):
+        register(Domain("garden"), own, own)
+    with pytest.raises(UserError, match="tasks must be at least 0, not -3"):
+        Domain("garden", tasks=-3)
+    with pytest.raises(UserError, match=r"plans in antmaze-medium hold the agent's place.*1 is not among \[0, 2\]"):
+        PRESETS["antmaze-medium-stitch-v0"].planning((0, 2))
+
+
 def test_a_body_of_ones_own_is_registered_with_its_world(monkeypatch):
     """A learned controller asks for its body by name."""
 

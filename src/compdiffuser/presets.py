@@ -47,7 +47,7 @@ class ChunkConfig:
     overlap: int = 56
     """O, states shared by neighbouring chunks."""
     stride: int = 1
-    """Environment steps between the states of a chunk; above 1, plans are followed by progress and not by time."""
+    """Environment steps between the states of a chunk."""
     count: int = 3
     """K of the paper, used where a fixed number is asked for."""
     most: int = 6
@@ -77,7 +77,7 @@ class ExecutionConfig:
     max_replans: int = 10
     """Plans per episode after the first."""
     replan_delta: int = 10
-    """δ of the receding K: larger keeps K longer."""
+    """δ of the receding K, in planned states: larger keeps K longer."""
 
     def __post_init__(self) -> None:
         finite(self, "replan_distance", least=0)
@@ -272,9 +272,16 @@ def preset(name: str) -> Preset:
 def register(world: Domain, *datasets: Preset) -> Domain:
     """Make a world known to every command and function, its datasets and its body with it; returns the world.
 
-    Without datasets, one of the world's own name is made, with usual settings. A name that is taken is refused.
+    Without datasets, one of the world's own name is made, with usual settings. Raises UserError for a name that is
+    taken, and for datasets of another world.
     """
     datasets = datasets or (own_preset(world.name, world),)
+    if strange := [dataset for dataset in datasets if dataset.domain.name != world.name]:
+        raise UserError(
+            f"dataset '{strange[0].name}' is of the world '{strange[0].domain.name}', not of '{world.name}'"
+        )
+    if len({dataset.name for dataset in datasets}) < len(datasets):
+        raise UserError(f"two datasets of '{world.name}' have the same name; choose another for one of them")
     for kind, names, known in (
         ("world", [world.name], DOMAINS),
         ("dataset", [dataset.name for dataset in datasets], PRESETS),

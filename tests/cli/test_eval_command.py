@@ -181,7 +181,7 @@ def here(tmp_path) -> Path:
 
 def test_a_controller_found_in_runs_is_named(here, capsys):
     assert chosen_controller(Eval(ANT), preset(ANT)).source == str(here)
-    assert f"controller: {here}, instead of the shipped one" in capsys.readouterr().err
+    assert f"controller: {here}, trained here" in capsys.readouterr().err
     shutil.rmtree(here)
     shipped = pretrained_folder() / "controllers" / ANT
     assert chosen_controller(Eval(ANT), preset(ANT)).source == str(shipped)

@@ -69,7 +69,7 @@ def test_plans_are_counted_by_what_they_began_from_and_by_the_tests_they_failed(
     json.dumps(result, allow_nan=False)
     show(result)
     printed = capsys.readouterr().out
-    assert "2 noise, 1 scaffold, 1 refined" in printed
+    assert "2 noise, 1 refined, 1 scaffold" in printed
     assert "their last plans: support 2, reconstruction 1" in printed
 
 

@@ -12,6 +12,7 @@ import torch
 from small_experts import tiny
 
 from compdiffuser.experts.config import EXPERTS
+from compdiffuser.experts.figures import write_log
 from compdiffuser.experts.policy import load_expert
 from compdiffuser.experts.training import train_expert
 from compdiffuser.types import UserError
@@ -117,3 +118,18 @@ def test_a_figure_is_one_json_object(tmp_path, capsys, short_walks):
     assert figures["episodes"] == 64
     assert 0 <= figures["reached"] <= 1
     assert set(EXPERTS) == {"ant", "humanoid", "ball", "humanoid-student"}
+
+
+def test_a_run_that_was_killed_before_its_last_actor_gets_it_when_started_again(small, tmp_path, short_walks):
+    """The checkpoint is written first; a finished run without an actor went on without one for good."""
+    train_expert(small, tmp_path, processes=0, progress=False)
+    for file in tmp_path.glob("*.safetensors"):
+        file.unlink()
+    (tmp_path / "config.json").unlink()
+    train_expert(small, tmp_path, processes=0, progress=False)
+    assert load_expert(tmp_path)[1].name == small.name
+
+
+def test_a_log_keeps_every_digit_of_its_counts(tmp_path):
+    write_log(tmp_path / "log.csv", [{"steps": 12_345_678, "loss": 0.123456789}])
+    assert (tmp_path / "log.csv").read_text().splitlines()[1] == "12345678,0.123457"

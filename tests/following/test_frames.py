@@ -16,7 +16,7 @@ from compdiffuser.files import pretrained_folder
 from compdiffuser.following.follower import Following, PlanFollower
 from compdiffuser.following.heading import HeadingConfig, HeadingEstimator, HeadingNetwork
 from compdiffuser.following.inverse_dynamics import InverseController, load_controller, train_controller
-from compdiffuser.following.network import USUAL, InverseDynamics, InverseDynamicsConfig
+from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.following.true_heading import TellingWorld, telling, told
 from compdiffuser.presets import preset
 from compdiffuser.training.config import TrainConfig
@@ -180,7 +180,7 @@ def test_mistakes_are_sentences(humanoid):
     ant = InverseController(InverseDynamics(ANT), 0.1, source="runs/ant")
     with pytest.raises(UserError, match="'runs/ant' drives the body 'ant'; 'humanoidmaze-medium-stitch-v0' moves"):
         PlanFollower(OraclePlanner("medium"), MEDIUM, Following(), ant)
-    assert USUAL["humanoid"]["frame"] == "heading"
+    assert BODIES["humanoid"].control["frame"] == "heading"
 
 
 @pytest.mark.parametrize("size", ["medium", "giant"])
@@ -201,7 +201,9 @@ def test_the_command_trains_estimator_and_controller(walks, tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["heading_errors"]["episodes"] == 1
     controller = load_controller(out)
-    assert controller.network.config == InverseDynamicsConfig(69, 21, "humanoid", MEDIUM.space, **USUAL["humanoid"])
+    assert controller.network.config == InverseDynamicsConfig(
+        69, 21, "humanoid", MEDIUM.space, **BODIES["humanoid"].control
+    )
     files = [*out.glob("*.safetensors"), *(out / "heading").glob("*.safetensors")]
     assert sum(part.stat().st_size for part in files) < 6_000_000
     assert main(["train-controller", str(file), "--horizon", "12", "--horizons", "8", "80"]) == 2

@@ -132,7 +132,7 @@ def test_an_estimator_learns_from_recorded_data_and_comes_back_from_its_folder(w
 def test_what_cannot_be_estimated_is_a_sentence(walks, tmp_path):
     with pytest.raises(UserError, match="the heading of the body 'ant' needs no estimate, or cannot be estimated"):
         HeadingConfig("ant")
-    with pytest.raises(UserError, match="remembers at least 1 step, not 0"):
+    with pytest.raises(UserError, match="memory must be at least 1, not 0"):
         HeadingConfig(memory=0)
     with pytest.raises(UserError, match="learned from the field 'qpos', which these episodes do not have"):
         train_heading(replace(walks, qpos=None), MEDIUM, tmp_path, model=SMALL, progress=False)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from compdiffuser.baselines.goals import GoalMix, GoalSampler, Trajectories, hindsight
+from compdiffuser.checks import whole
 from compdiffuser.data.augment import Clusters, joined
 from compdiffuser.types import UserError
 
@@ -37,6 +38,7 @@ class Augmentation:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UserError(f"unknown augmentation '{self.kind}'; choose none, {' or '.join(KINDS)}")
+        whole(self, "clusters")
         if not 0 <= self.probability <= 1:
             raise UserError(f"an augmentation's probability lies between 0 and 1, not at {self.probability}")
 

@@ -80,7 +80,7 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
             "sampler": "dd" if options.method == "dd" else sampler_name(options, made),
             "replan": options.replan,
             "controller": controller.source,
-            "controller_horizon": getattr(controller, "horizon", None),
+            "controller_horizon": controller.horizon,
             "data": origin_of_data(made.record),
             "settings": {
                 "follow": options.follow,
@@ -184,7 +184,7 @@ def chosen_controller(options: Eval, preset: Preset) -> Controller:
         return load_controller(options.controller)
     controller = controller_for(preset)
     if controller.source is not None and Path(controller.source).is_relative_to(RUNS):
-        print(f"controller: {controller.source}, instead of the shipped one", file=sys.stderr)
+        print(f"controller: {controller.source}, trained here", file=sys.stderr)
     return controller
 
 

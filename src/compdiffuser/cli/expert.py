@@ -74,11 +74,14 @@ class ExpertCommand:
         if self.evaluate:
             return self._evaluate()
         from compdiffuser.experts.training import train_expert
+        from compdiffuser.files import check_writable
+        from compdiffuser.runs import run_folder
 
         known = {field.name for field in fields(ExpertConfig)} - {"name", "teacher"}
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in known}
         config = replace(config, **{name: value for name, value in given.items() if value is not None})
-        out = self.out or Path("runs") / f"expert-{self.name}"
+        out = self.out or run_folder("expert", self.name)
+        check_writable(out / "config.json")
         rows = train_expert(config, out, self.device, teacher=self.teacher, processes=self.processes)
         self._tell({"out": str(out), **rows[-1]})
         return 0

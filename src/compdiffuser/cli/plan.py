@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
-from rich.console import Console
-from rich.progress import Progress
 
 from compdiffuser.cli.choices import BLENDINGS, ORDERS, RULES, SCORES, listed
+from compdiffuser.progress import progress_bar
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
     from torch import Tensor
 
     from compdiffuser.planning.config import PlanConfig
@@ -78,10 +78,10 @@ class Plan:
         planner = Planner.from_pretrained(self.model, self.device, self._config())
         planner.preset.domain.check_room({"start": start, "goal": goal})
         frames = Frames() if self.gif else None
-        with Bar(frames) as bar:
+        with progress_bar(transient=True, remaining=False) as bar:
             plan = planner.plan(
                 start, goal, n_chunks=chunk_count(self.chunks),
-                n_candidates=self.candidates, seed=self.seed, watch=bar.watch,
+                n_candidates=self.candidates, seed=self.seed, watch=Wave(bar, frames).watch,
             )  # fmt: skip
         if self.png:
             plan.plot(self.png)
@@ -152,18 +152,18 @@ def chunk_count(text: str) -> int | Literal["auto"]:
         raise UserError(f"chunks must be 'auto' or a number, not '{text}'") from None
 
 
-class Bar(Progress):
-    """Shows how far the present wave of candidates is, and passes on what it sees."""
+class Wave:
+    """Shows on a bar how far the present wave of candidates is, and passes on what it sees."""
 
-    def __init__(self, frames: Frames | None) -> None:
-        super().__init__(console=Console(stderr=True), transient=True)
-        self.frames = frames
+    def __init__(self, bar: Progress, frames: Frames | None) -> None:
+        self.bar, self.frames = bar, frames
         self.waves = 0
-        self.wave = self.add_task("planning")
+        self.line = bar.add_task("planning")
 
     def watch(self, seen: Round) -> None:
         self.waves += seen.index == 0
-        self.update(self.wave, description=f"planning, wave {self.waves}", completed=seen.index + 1, total=seen.count)
+        told = f"planning, wave {self.waves}"
+        self.bar.update(self.line, description=told, completed=seen.index + 1, total=seen.count)
         if self.frames is not None:
             self.frames(seen)
 

@@ -92,13 +92,13 @@ class TrainController:
 
     def _model(self, preset: Preset, episodes: Episodes) -> InverseDynamicsConfig:
         """The network asked for, and else what the body usually gets."""
-        from compdiffuser.following.network import USUAL, InverseDynamicsConfig
+        from compdiffuser.following.network import InverseDynamicsConfig
 
         if self.horizon is not None and self.horizons is not None:
             raise UserError("--horizon asks for one horizon and --horizons for several; give one of them")
-        body = preset.domain.body.name
+        body = preset.domain.body
         horizons = self.horizons if self.horizon is None else (self.horizon, self.horizon)
         asked = {"horizons": horizons, "dropout": self.dropout, "frame": None if self.frame == "auto" else self.frame}
-        settings = USUAL.get(body, {}) | {name: value for name, value in asked.items() if value is not None}
+        settings = dict(body.control) | {name: value for name, value in asked.items() if value is not None}
         sizes = episodes.observations.shape[1], episodes.actions.shape[1]
-        return InverseDynamicsConfig(*sizes, body=body, space=preset.space, **settings)
+        return InverseDynamicsConfig(*sizes, body=body.name, space=preset.space, **settings)

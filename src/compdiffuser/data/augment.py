@@ -2,7 +2,7 @@
 
 Ghugare et al., Closing the Gap between TD Learning and Supervised Learning (2024): k-means divides the recorded states
 into clusters. From any state one may go on as another episode did that came through the same cluster, so its later
-states are goals as well. Fitting talks to the host; joining is a handful of tensor operations without a word to it.
+states are goals as well. Fitting synchronizes with the CPU; joining, a handful of tensor operations, does not.
 
 Letters: N recorded states · C clusters.
 """

@@ -82,7 +82,7 @@ class Windows:
         if len(numbers) < 2:
             return self, self
         shuffled = numbers[torch.randperm(len(numbers), generator=generator, device=numbers.device)]
-        held = max(1, round(share * len(numbers)))
+        held = min(max(1, round(share * len(numbers))), len(numbers) - 1)
         return self._of(shuffled[held:].sort().values, counts), self._of(shuffled[:held].sort().values, counts)
 
     def _of(self, episodes: torch.Tensor, counts: torch.Tensor) -> Windows:

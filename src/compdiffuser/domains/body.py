@@ -7,10 +7,13 @@ horizontal vector into the heading's frame and leaves out where the body is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from compdiffuser.checks import finite, whole
 from compdiffuser.domains.space import States
 from compdiffuser.types import Array, UserError
 
@@ -28,6 +31,10 @@ class Pace:
     patience: int = 100
     """Steps without progress after which it counts as stuck."""
 
+    def __post_init__(self) -> None:
+        finite(self, "look_ahead", "spacing", least=0)
+        whole(self, "stall", "patience")
+
 
 class Body:
     """A point: it has no legs to fall from and faces no way."""
@@ -42,6 +49,8 @@ class Body:
     gets_up: bool = False
     """Whether a fallen one gets up again by itself; if not, what follows a fall is nothing to learn from."""
     pace: Pace = Pace()
+    control: ClassVar[Mapping[str, Any]] = {}
+    """Settings of its learned controller, where they are not the usual ones: frame, horizons, sizes."""
 
     def check(self, observations: Array) -> None:
         """Raise UserError where observations [..., obs] are not this body's."""
@@ -80,6 +89,10 @@ class Ant(Body):
 
     def fallen(self, observations: Array) -> Array:
         return uprightness(self._orientation(observations)) <= 0
+
+    def height(self, observations: Array) -> Array:
+        """[...] metres of the torso above the ground."""
+        return observations[..., 2]
 
     def heading(self, observations: Array) -> Array:
         return yaw(self._orientation(observations))
@@ -149,6 +162,9 @@ class Humanoid(Body):
     expert = "humanoid-student"
     has_legs = True
     gets_up = True
+    control: ClassVar[Mapping[str, Any]] = {
+        "frame": "heading", "horizons": (8, 80), "hidden": (512, 1024, 1024, 512), "dropout": 0.1,
+    }  # fmt: skip
     pace = Pace(look_ahead=2.0, spacing=0.4, stall=60, patience=250)
     down = 0.9
     """Metres: a humanoid whose head is lower lies or sits."""

@@ -19,6 +19,8 @@ class Controller:
     """Steps without progress after which the agent looks further ahead and steps aside, to pass a corner."""
     patience: int = 50
     """Steps without progress after which it counts as stuck."""
+    horizon: int | None = None
+    """The only number of steps ahead that it was trained for; None: it was not, or for several."""
     steps_ahead: int = 1
     """Environment steps between the agent and its target, where a plan is followed by time."""
     space: Space | None = None

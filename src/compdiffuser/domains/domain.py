@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from compdiffuser.checks import whole
 from compdiffuser.domains.body import BODIES, Body
 from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.mazes import Maze
@@ -83,6 +84,11 @@ class Domain:
     position_dims: tuple[Group, ...] = (Group("agent", (0, 1)),)
     """Observation dimensions that are positions; they stay so in whatever space is planned."""
 
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise UserError("a world needs a name, and this one is empty")
+        whole(self, "tasks", least=0)
+
     def open(self) -> World:
         """A simulator at work. Raises UserError where there is none."""
         if self.make is None:
@@ -90,7 +96,12 @@ class Domain:
         return self.make()
 
     def planning(self, dims: Sequence[int]) -> Domain:
-        """The same world with other planned dimensions."""
+        """The same world with other planned dimensions. Raises UserError where the agent's place is not among them."""
+        agent = self.position_dims[0].columns
+        missing = [column for column in agent if column not in dims]
+        if missing and (self.make is not None or self.maze is not None):
+            needed = f"the agent's place, dimensions {', '.join(map(str, agent))}"
+            raise UserError(f"plans in {self.name} hold {needed}, and {missing[0]} is not among {list(dims)}")
         return replace(self, space=Space.of(dims, self.position_dims))
 
     def check_room(self, states: Mapping[str, Sequence[float]], margin: float = 0.0) -> None:

@@ -13,8 +13,8 @@ from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.domain import Domain, Stepped
 from compdiffuser.domains.mazes import Cell, maze
 from compdiffuser.domains.simulators import blew_up, open_simulator
-from compdiffuser.domains.space import AGENT, Group, Space
-from compdiffuser.types import Array
+from compdiffuser.domains.space import AGENT, PLANE, Group, Space
+from compdiffuser.types import Array, UserError
 
 TASKS = 5
 """Tasks that every maze with a stitch dataset numbers from 1."""
@@ -77,7 +77,11 @@ class SoccerWorld(OgbenchWorld):
     """An ant and a ball; the goal is the ball's."""
 
     def place(self, start: Array, goal: Array, seed: int) -> tuple[Array, Array]:
-        """Positions are the ant's and the ball's; of the goal, the ball's is asked for."""
+        """Positions are the ant's and the ball's; of the goal, the ball's is asked for. Raises UserError for others."""
+        if len(start) != 4 or len(goal) != 4:
+            raise UserError(
+                f"a place here is x and y of the ant and of the ball, not {len(start)} and {len(goal)} numbers"
+            )
         _, observed = self.reset(1, seed)
         ant, ball = start[:2], start[2:]
         target = goal[2:]
@@ -95,6 +99,7 @@ class PointController(Controller):
 
     reach: float = 0.2
     look_ahead: float = 0.5
+    space = PLANE
 
     def __call__(self, observations: Array, targets: Array) -> Array:
         return np.clip((targets[:, :2] - observations[:, :2]) / self.reach, -1.0, 1.0)

@@ -14,6 +14,7 @@ from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.domain import Domain, Stepped
 from compdiffuser.domains.mazes import Cell, maze
 from compdiffuser.domains.simulators import blew_up, open_simulator
+from compdiffuser.domains.space import PLANE
 from compdiffuser.types import Array
 
 TASKS: dict[str, tuple[tuple[Cell, Cell], ...]] = {
@@ -98,6 +99,7 @@ class PointVelocityController(Controller):
     stiffness: float = 10.0
     damping: float = 1.0
     look_ahead: float = 0.3
+    space = PLANE
 
     def __call__(self, observations: Array, targets: Array) -> Array:
         pull = self.stiffness * (targets[:, :2] - observations[:, :2])

@@ -40,7 +40,8 @@ class Space:
     """Groups of columns of a planned state; the first is the agent's."""
 
     def __post_init__(self) -> None:
-        if not self.dims or len(set(self.dims)) < len(self.dims) or min(self.dims) < 0:
+        whole = all(type(dim) is int for dim in self.dims)
+        if not (self.dims and whole) or len(set(self.dims)) < len(self.dims) or min(self.dims) < 0:
             raise UserError(f"planned dimensions are different ones from 0 on, not {list(self.dims)}")
         columns = self.columns
         if not columns or len(set(columns)) < len(columns) or not set(columns) <= set(range(len(self.dims))):

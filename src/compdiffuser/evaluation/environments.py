@@ -89,10 +89,14 @@ class EnvironmentPool:
 
     def _ask(self, command: str, messages: list[Any]) -> list[Any]:
         """Send each host its message, then collect all replies."""
+        asked, replies, failures = [], [], []
         for host, message in zip(self._hosts, messages, strict=True):
-            host.send(command, message)
-        replies, failures = [], []
-        for host in self._hosts:  # all of them, so that the next message does not meet an old reply
+            try:
+                host.send(command, message)
+                asked.append(host)
+            except WorkerError as error:
+                failures.append(error)
+        for host in asked:  # all of them, so that the next message does not meet an old reply
             try:
                 replies.append(host.receive())
             except WorkerError as error:
@@ -183,6 +187,7 @@ class _Worker:
         self.process.join(timeout=2)
         if self.process.is_alive():
             self.process.terminate()
+            self.process.join()
 
     def _died(self) -> WorkerError:
         self.process.join(timeout=0.2)

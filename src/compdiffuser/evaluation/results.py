@@ -8,15 +8,15 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from compdiffuser.evaluation.rollout import CAUSES, EpisodeResult
+from compdiffuser.planning.search import Origin
+from compdiffuser.runs import package_versions
 from compdiffuser.types import UserError
 
-ORIGINS = ("noise", "scaffold", "refined")
 """What a plan may have begun from."""
 _PACKAGES = ("compdiffuser", "torch", "numpy", "mujoco", "ogbench", "gymnasium", "gymnasium-robotics")
 
@@ -69,7 +69,7 @@ def _plan_counts(episodes: Sequence[EpisodeResult]) -> dict[str, Any]:
     made = [decision for episode in episodes for decision in episode.decisions if getattr(decision, "planned", False)]
     origins = Counter(origin for decision in made if (origin := getattr(decision, "origin", None)) is not None)
     if origins:
-        counts["plans"] = {origin: origins[origin] for origin in ORIGINS}
+        counts["plans"] = {origin: origins[origin] for origin in sorted(get_args(Origin))}
     last = [episode.decisions[-1] for episode in episodes if not episode.success and episode.decisions]
     tests = Counter(test for decision in last for test in getattr(decision, "verdict", ()))
     if tests:
@@ -82,7 +82,7 @@ def provenance(program: str = "compdiffuser") -> dict[str, Any]:
     return {
         "command": " ".join([program, *sys.argv[1:]]),
         "python": platform.python_version(),
-        "versions": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
+        "versions": package_versions(_PACKAGES),
         "cpus": os.cpu_count(),
     }
 
@@ -109,10 +109,3 @@ def _explained(episode: EpisodeResult) -> dict[str, Any]:
             for decision in episode.decisions
         ],
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -5,7 +5,6 @@ Only `Policy.reset` and `Policy.act` are needed; a policy that also keeps `decis
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from compdiffuser.domains import Space
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement, Problem, Task
 from compdiffuser.presets import Preset
+from compdiffuser.progress import progress_bar
 from compdiffuser.types import Array, Policy, UserError
 
 UNSTABLE = "unstable simulation"
@@ -137,7 +136,10 @@ def _run(
     active = np.ones(len(observations), bool)
     success, unstable, steps = np.zeros_like(active), np.zeros_like(active), np.zeros(len(active), int)
     paths = [space.places(space.planned(observations))]
-    with _bar(progress) as bar:
+    told = (
+        "{task.completed}/{task.total} steps, {task.fields[reached]} of {task.fields[episodes]} episodes at their goal"
+    )
+    with progress_bar(told, shown=progress, transient=False, remaining=False) as bar:
         line = bar.add_task(label, total=step_limit, reached=0, episodes=len(active))
         while active.any() and steps.max() < step_limit:
             step = pool.step(np.asarray(policy.act(observations, active)), active)
@@ -149,18 +151,6 @@ def _run(
             paths.append(space.places(space.planned(observations)))
             bar.update(line, advance=1, reached=int(success.sum()))
     return _Ended(success, unstable, steps, np.stack(paths))
-
-
-def _bar(shown: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("steps, {task.fields[reached]} of {task.fields[episodes]} episodes at their goal"),
-        TimeElapsedColumn(),
-        console=Console(file=sys.stderr),
-        disable=not shown,
-    )
 
 
 def _cause(success: bool, unstable: bool, decisions: Sequence[Any]) -> str | None:

@@ -70,6 +70,11 @@ def write_log(path: Path, rows: Rows) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: f"{value:.6g}" for name, value in row.items()} for row in rows)
+    writer.writerows({name: _digits(value) for name, value in row.items()} for row in rows)
     with replacing(path) as temporary:
         temporary.write_text(text.getvalue())
+
+
+def _digits(value: float) -> str:
+    """Whole numbers in full, others to six digits."""
+    return str(int(value)) if float(value).is_integer() else f"{value:.6g}"

@@ -20,7 +20,7 @@ import numpy as np
 
 from compdiffuser.experts.bodies import Bodies
 from compdiffuser.experts.config import ExpertConfig
-from compdiffuser.types import Array
+from compdiffuser.types import Array, UserError
 
 PATIENCE = 1.0  # seconds between two looks for the parent
 
@@ -34,6 +34,8 @@ class Simulators:
     """E bodies. `now` [E, ·], `rows` [E, ·] and `told` [E, 2] are read and written between steps only."""
 
     def __init__(self, config: ExpertConfig, seed: int, count: int | None = None, processes: int | None = None) -> None:
+        if processes is not None and processes < 0:
+            raise UserError(f"the number of processes is at least 0, not {processes}")
         self.count = count or config.environments
         seeds = np.random.SeedSequence(seed).spawn(self.count)
         probe = Bodies(config, seeds[:1])
@@ -50,7 +52,11 @@ class Simulators:
         for mine in np.array_split(np.arange(self.count), processes) if processes else ():
             share = slice(int(mine[0]), int(mine[-1]) + 1)
             self._fork(context, (config, seeds[share], memory, self.count, share, os.getpid()))
-        self._wait()
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
 
     def begin(self, actions: Array, *, told: bool = False) -> None:
         """Start a step of all bodies with actions [E, act]; `told`: follow the commands in `told` and go on."""

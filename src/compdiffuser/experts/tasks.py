@@ -82,7 +82,7 @@ class Direction:
 
     def ends(self, observations: Array) -> Array:
         """[n] bool: whether nothing more can happen."""
-        height = observations[:, 2]
+        height = self.body.height(observations)  # type: ignore[attr-defined]
         return self.body.fallen(observations) | (height < HEALTHY[0]) | (height > HEALTHY[1])
 
     # In learners, on batches of arrays or tensors.

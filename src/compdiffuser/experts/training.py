@@ -52,6 +52,8 @@ def train_expert(
     """
     run = Run(config, out, device, teacher, processes)
     try:
+        if run.over:  # perhaps killed between its last checkpoint and the actor that belongs to it
+            run.save()
         watched = sys.stderr.isatty()
         with progress_bar("{task.fields[note]}", shown=progress and watched, remaining=False) as bar:
             task = bar.add_task(config.name, total=config.steps, completed=run.steps, note="")

@@ -154,7 +154,9 @@ class PlanFollower:
         A corner holds an agent that pushes straight against it; a step aside lets it pass.
         """
         agent = list(self.space.positions[0].columns)
-        ahead = targets[:, agent] - self.body.position(observations)
+        if len(agent) != 2:
+            return targets  # there is no one side
+        ahead = targets[:, agent] - self.space.agent(self.space.planned(observations))
         ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
         turns = self._since // self.stall
         side = np.where(turns % 2 == 1, 1.0, -1.0) * (turns > 0) * 2 * self.look_ahead

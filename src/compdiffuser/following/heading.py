@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from compdiffuser import artifact
 from compdiffuser.artifact import Artifact
+from compdiffuser.checks import whole
 from compdiffuser.domains.body import BODIES, Humanoid
 from compdiffuser.types import Array, UserError
 
@@ -42,8 +43,9 @@ class HeadingConfig:
     def __post_init__(self) -> None:
         if not isinstance(BODIES.get(self.body), Humanoid):
             raise UserError(f"the heading of the body '{self.body}' needs no estimate, or cannot be estimated")
-        if self.memory < 1:
-            raise UserError(f"an estimator remembers at least 1 step, not {self.memory}")
+        whole(self, "memory")
+        if not self.hidden or not all(type(width) is int and width >= 1 for width in self.hidden):
+            raise UserError(f"hidden layers are one or more whole numbers of at least 1, not {list(self.hidden)}")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"hidden": list(self.hidden)}
@@ -138,7 +140,7 @@ def load_heading(folder: str | os.PathLike[str]) -> HeadingEstimator:
     found = artifact.load(folder, KIND, FORMAT)
     try:
         network = HeadingNetwork(HeadingConfig.from_dict(found.config["heading"]))
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"'{Path(folder) / artifact.CONFIG}' does not describe an estimator: {error}") from None
     try:
         network.load_state_dict(artifact.tensors(found.parts["model"]))

@@ -17,7 +17,7 @@ from compdiffuser.domains import BODIES, Body, Controller, Space
 from compdiffuser.following.heading import HeadingEstimator, HeadingTrack, load_heading
 from compdiffuser.following.heading_training import recorded_headings
 from compdiffuser.following.learner import ControlLearner, Steps
-from compdiffuser.following.network import USUAL, InverseDynamics, InverseDynamicsConfig
+from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.presets import Preset
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.run import run_training
@@ -93,7 +93,7 @@ class InverseController(Controller):
         return self.body.pace.patience
 
     @property
-    def horizon(self) -> int | None:
+    def horizon(self) -> int | None:  # type: ignore[override]
         """The only h it was trained for; None where there are several."""
         least, most = self.network.config.horizons
         return least if least == most else None
@@ -128,7 +128,7 @@ def load_controller(folder: str | os.PathLike[str]) -> InverseController:
     try:
         network = InverseDynamics(InverseDynamicsConfig.from_dict(found.config["inverse_dynamics"]))
         speed = float(found.config["speed"])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"'{folder / artifact.CONFIG}' does not describe a controller: {error}") from None
     try:
         network.load_state_dict(artifact.tensors(found.parts["model"]))
@@ -166,7 +166,7 @@ def train_controller(
     episodes = standing(episodes, body)
     sizes = {"observation": episodes.observations.shape[1], "action": episodes.actions.shape[1]}
     given: dict[str, Any] = {**sizes, "body": body.name, "space": preset.space}
-    model = InverseDynamicsConfig(**given | USUAL.get(body.name, {})) if model is None else replace(model, **given)
+    model = InverseDynamicsConfig(**given | dict(body.control)) if model is None else replace(model, **given)
     walked = Steps.from_episodes(episodes, model.horizons, device)
     torch.manual_seed(config.seed)
     network = InverseDynamics(model).to(device)

@@ -67,12 +67,6 @@ class InverseDynamicsConfig:
         return cls(**given | {"space": Space.from_dict(values["space"])})
 
 
-USUAL: dict[str, dict[str, Any]] = {
-    "humanoid": {"frame": "heading", "horizons": (8, 80), "hidden": (512, 1024, 1024, 512), "dropout": 0.1},
-}
-"""By body, where the defaults of `InverseDynamicsConfig` are not what it usually gets."""
-
-
 class InverseDynamics(nn.Module):
     """An MLP with GELU from (body, relative planned state, h) to an action in [−1, 1]."""
 

@@ -1,1 +1,1 @@
-"""From a start and a goal to a plan, and from a plan to actions."""
+"""From a start and a goal to a plan."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from compdiffuser.planning.progress import Round, Watch
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Proposal, Search
 from compdiffuser.types import Array
+
+CPU_ROWS = 4096
+"""Chunks that a CPU denoises in one batch."""
 
 
 class Draft(NamedTuple):
@@ -38,20 +41,19 @@ class CandidateMaker:
     """σ up to which noise is added to what candidates begin from; None: they begin from noise alone."""
 
     def batches(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
-        """Drafts of one origin that fit in memory together."""
+        """Drafts, all of one origin, that fit in memory together."""
         denoise = self.sampler.denoise
-        most = 64 * denoise.most_rows if denoise.device.type == "cuda" else 4096
-        for origin in get_args(Origin):
-            batch: list[Draft] = []
-            rows = 0
-            for draft in (draft for draft in drafts if draft.proposal.origin == origin):
-                if batch and rows + draft.proposal.n_chunks > most:
-                    yield batch
-                    batch, rows = [], 0
-                batch.append(draft)
-                rows += draft.proposal.n_chunks
-            if batch:
+        most = 64 * denoise.most_rows if denoise.device.type == "cuda" else CPU_ROWS
+        batch: list[Draft] = []
+        rows = 0
+        for draft in drafts:
+            if batch and rows + draft.proposal.n_chunks > most:
                 yield batch
+                batch, rows = [], 0
+            batch.append(draft)
+            rows += draft.proposal.n_chunks
+        if batch:
+            yield batch
 
     def made(self, drafts: Sequence[Draft], watch: Watch | None = None) -> list[Candidate]:
         """The drafted candidates, all of one origin, made in one batch and judged."""

@@ -135,8 +135,10 @@ class Plan:
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS if name != "candidates"}
         plain = {"n_chunks": self.n_chunks, "length": self.length, "ok": self.ok, **arrays, **self._rest()}
         for name in ("score", "overlap_distance"):
-            plain[name] = plain[name] if np.isfinite(plain[name]) else None
-        plain["verdict"] = {"failed": list(self.verdict.failed), "measures": dict(self.verdict.measures)}
+            plain[name] = _finite(plain[name])
+        plain["scores"] = [_finite(score) for score in plain["scores"]]
+        measures = {name: _finite(share) for name, share in self.verdict.measures.items()}
+        plain["verdict"] = {"failed": list(self.verdict.failed), "measures": measures}
         plain["maze"] = None if self.maze is None else self.maze.name
         return plain
 
@@ -168,3 +170,8 @@ class Plan:
             raise UserError(f"there is no plan at '{path}'") from error
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise UserError(f"'{path}' is not a plan written by Plan.save: {error}") from error
+
+
+def _finite(number: float) -> float | None:
+    """As JSON has it."""
+    return number if np.isfinite(number) else None

@@ -54,13 +54,14 @@ def fingerprint(planner: Planner) -> str:
         "calibration": planner.calibration.to_dict(),
         "normalizer": planner.normalizer.to_dict(),
         "config": {**asdict(planner.config), "scaffold": planner.scaffold},
+        "space": planner.space.to_dict(),
+        "chunks": {"most": planner.preset.chunks.most, "stride": planner.preset.chunks.stride},
     }
     tensors = list(planner.denoise.denoiser.state_dict().values())
     if planner.support is not None:
         settings["strays"] = planner.support.strays
         tensors.append(planner.support.segments)
     if planner.scaffold is not None and planner.roadmap is not None:
-        settings["max_chunks"] = planner.preset.chunks.most
         tensors += [planner.roadmap.landmarks, planner.roadmap.edges, planner.roadmap.costs]
     return _digest(settings, *(tensor.half().cpu().numpy().tobytes() for tensor in tensors))
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -70,11 +70,15 @@ class Planner:
     def _scaffold_level(self) -> float | None:
         """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise.
 
-        A scaffold is a way of positions, so that there is none for plans of postures.
+        A scaffold is a way of positions, so that there is none for plans of postures. Raises UserError where one is
+        asked for by its level.
         """
+        asked = self.config.scaffold
+        if asked not in ("auto", None) and not self.space.only_positions:
+            raise UserError(f"a scaffold of level {asked} was asked for, but plans here are not of positions alone")
         if self.support is None or not self.space.only_positions:
             return None
-        return self.preset.chunks.scaffold if self.config.scaffold == "auto" else self.config.scaffold
+        return self.preset.chunks.scaffold if asked == "auto" else asked
 
     @classmethod
     def from_pretrained(
@@ -172,11 +176,13 @@ class Planner:
         """
         drafts = [Draft(p, search, proposal) for p, search in enumerate(searches) for proposal in search.proposals()]
         made: list[list[Candidate]] = [[] for _ in searches]
-        for batch in self._maker.batches(drafts):
-            wanted = [draft for draft in batch if not draft.search.settled(made[draft.problem])]
-            candidates = self._maker.made(wanted, watch) if wanted else []
-            for draft, candidate in zip(wanted, candidates, strict=True):
-                made[draft.problem].append(candidate)
+        for origin in get_args(Origin):
+            # Asked once for each origin, so that a plan does not depend on how batches are cut.
+            settled = [search.settled(found) for search, found in zip(searches, made, strict=True)]
+            wanted = [draft for draft in drafts if draft.proposal.origin == origin and not settled[draft.problem]]
+            for batch in self._maker.batches(wanted):
+                for draft, candidate in zip(batch, self._maker.made(batch, watch), strict=True):
+                    made[draft.problem].append(candidate)
         for search, found in zip(searches, made, strict=True):
             search.add(sorted(found, key=lambda candidate: candidate.number))
 

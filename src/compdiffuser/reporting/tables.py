@@ -118,7 +118,26 @@ _ALL_HORIZONS: Result = {**_OURS, "controller_horizon": None}
 
 _ONE_PLAN: Result = {**_ALL_HORIZONS, "sampler": "default", "replan": False}
 
-SUCCESS = Table("dataset", (*_DATASETS, *_ANTMAZE), (*_PUBLISHED, ("ours, one plan", _ONE_PLAN)))
+_HUMANOIDMAZE = tuple(
+    (f"humanoidmaze-{size}-stitch", {"dataset": f"humanoidmaze-{size}-stitch-v0", "steps_limit": (None, limit)})
+    for size, limit in (("medium", 5000), ("large", 5000), ("giant", 8000))
+)
+
+SUCCESS = Table(
+    "dataset", (*_DATASETS, *_ANTMAZE, _HUMANOIDMAZE[0]), (*_PUBLISHED, ("ours, one plan", _ONE_PLAN))
+)  # fmt: skip
+
+HUMANOIDMAZE = Table(
+    "dataset",
+    _HUMANOIDMAZE,
+    (
+        *_PUBLISHED,
+        ("ours, one plan", _ONE_PLAN),
+        ("ours, replanning", {**_ONE_PLAN, "replan": True}),
+        ("controller on perfect plans", {"origin": "measured", "cell": "perfect"}),
+        ("the same, true heading", {"origin": "measured", "cell": "perfect-true-heading"}),
+    ),
+)
 
 ANTMAZE = Table(
     "dataset",
@@ -164,6 +183,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "ghugare": GHUGARE.render,
     "antmaze": ANTMAZE.render,
     "antmaze-parts": ANTMAZE_PARTS.render,
+    "humanoidmaze": HUMANOIDMAZE.render,
     "antmaze-failures": partial(render_failures, rows=_ENDS),
     "controller-horizons": HORIZONS.render,
     "baseline-training": render_training,

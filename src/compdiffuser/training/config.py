@@ -63,12 +63,13 @@ class TrainConfig:
                 raise UserError(f"{name} must be at least {low:g} and less than {high:g}, not {value}")
         if not 0 < self.learning_rate < math.inf:
             raise UserError(f"learning_rate must be positive and finite, not {self.learning_rate}")
-        if self.clip is not None and not self.clip > 0:
+        whole(self, "seed", least=-(2**63))
+        if self.clip is not None and not 0 < self.clip < math.inf:
             raise UserError(f"clip must be positive, not {self.clip}")
         check_schedule(self.schedule)
         if self.precision not in get_args(Precision):
             raise UserError(f"unknown precision '{self.precision}'; choose {', '.join(get_args(Precision))}")
-        if self.time_limit is not None and not self.time_limit > 0:
+        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
             raise UserError(f"the time limit must be positive, not {self.time_limit}")
 
     def to_dict(self) -> dict[str, Any]:

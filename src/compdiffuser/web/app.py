@@ -109,7 +109,7 @@ def _add_offer(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/models", response_model=ModelsReply, responses={401: REFUSALS[401]})
     async def models() -> ModelsReply:
-        """The planners of this server, their mazes, and what a request may ask for."""
+        """The planners of this server, their mazes, what a request may ask for, and the choices that a sampler has."""
         described = [await run_in_threadpool(library.describe, name) for name in library.names]
         limits = {name: getattr(allowed, name) for name in ("chunks", "candidates", "steps", "repeats")}
         device = library.get(library.default).device.type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from dataclasses import dataclass, field
 
 from compdiffuser.types import UserError
@@ -54,8 +55,8 @@ class Settings:
         for origin in self.origins:
             if "://" not in origin or origin.count("/") != 2:
                 raise UserError(f"an origin looks like https://example.org, not like '{origin}'")
-        for name in ("queue", "drives", "timeout"):
-            if getattr(self, name) <= 0:
+        for name in ("queue", "drives", "timeout", "grace"):
+            if not 0 < getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be more than 0, not {getattr(self, name)}")
 
     @property

@@ -30,7 +30,7 @@ def show(summary: Mapping[str, Any]) -> None:
         begun = ", ".join(f"{count} {origin}" for origin, count in summary["plans"].items() if count)
         console.print(f"plans by what they began from: {begun}")
     console.print(
-        f"{summary['episodes']} episodes ({len(summary['seeds'])} seeds), at most {summary['steps_limit']} steps, "
+        f"{summary['episodes']} episodes ({_counted(len(summary['seeds']), 'seed')}), at most {summary['steps_limit']} steps, "
         f"{summary['data']} data"
         + (f", planning {sum(summary['planning_seconds']):.1f} s" if "planning_seconds" in summary else "")
     )
@@ -38,3 +38,8 @@ def show(summary: Mapping[str, Any]) -> None:
         console.print(f"{success['success']:.1f} ± {success['std']:.1f} % within the benchmark's own {limit} steps")
     if summary["steps_mean"] is not None:
         console.print(f"{summary['steps_mean']:.0f} steps to the goal on average")
+
+
+def _counted(count: int, what: str) -> str:
+    """A number and what it counts."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -22,8 +22,9 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# One thread for each of the two workers: threads that wait for each other take most of the time.
 test: lint
-	$(BIN)/pytest -n 2 -rs
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -rs --durations 15
 
 # What is neither trained, driven nor started as a process: the inner loop.
 quick: $(STAMP)

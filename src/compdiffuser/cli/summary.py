@@ -30,7 +30,8 @@ def show(summary: Mapping[str, Any]) -> None:
         begun = ", ".join(f"{count} {origin}" for origin, count in summary["plans"].items() if count)
         console.print(f"plans by what they began from: {begun}")
     console.print(
-        f"{summary['episodes']} episodes ({_counted(len(summary['seeds']), 'seed')}), at most {summary['steps_limit']} steps, "
+        f"{summary['episodes']} episodes ({_counted(len(summary['seeds']), 'seed')}), "
+        f"at most {summary['steps_limit']} steps, "
         f"{summary['data']} data"
         + (f", planning {sum(summary['planning_seconds']):.1f} s" if "planning_seconds" in summary else "")
     )

@@ -288,8 +288,7 @@ def test_hiql_clones_what_gains_value_on_both_levels():
 
 def test_imitation_draws_goals_once():
     """GCBC and RvS learn from a state, its action and one later state of the same episode."""
-    experience = walks()
-    calls = []
+    experience, calls = walks(), []
 
     def counted(*arguments):
         calls.append(1)

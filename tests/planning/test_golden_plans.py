@@ -42,3 +42,12 @@ def test_every_planner_has_its_plans():
     with np.load(GOLDEN) as stored:
         assert set(stored) == {part for key in keys() for part in (key, f"{key}/numbers")}
     assert GOLDEN.stat().st_size < 200_000
+
+
+@pytest.mark.slow
+def test_a_shipped_ant_finds_its_way_round():
+    """From a start whose goal lies behind it: 14 m away, and over 60 m to walk."""
+    plan = Planner.from_pretrained("antmaze-large-explore-v0", "cpu").plan([12, 16], [0, 24], n_candidates=8)
+    assert plan.ok
+    assert plan.fault() is None
+    assert (plan.stride, plan.length > 60) == (4, True)

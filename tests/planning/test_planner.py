@@ -299,12 +299,3 @@ def test_as_many_goals_as_starts(planner):
 def test_copies_of_a_planner_share_its_ways(tiny):
     planner = Planner(tiny, "cpu", ALONG)
     assert planner.with_sampler(steps=2).roadmap is planner.with_config(certify=0.5).roadmap
-
-
-@pytest.mark.slow
-def test_a_shipped_ant_finds_its_way_round():
-    """From a start whose goal lies behind it: 14 m away, and over 60 m to walk."""
-    plan = Planner.from_pretrained("antmaze-large-explore-v0", "cpu").plan([12, 16], [0, 24], n_candidates=8)
-    assert plan.ok
-    assert plan.fault() is None
-    assert (plan.stride, plan.length > 60) == (4, True)

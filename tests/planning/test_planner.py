@@ -9,8 +9,7 @@ from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.problem import chunk_choices
 from compdiffuser.types import UserError
 
-STRICT = 1e-9
-"""A quantile of the data's chunks that no plan of an untrained network stays below."""
+STRICT = 1e-9  # a quantile of the data's chunks that no plan of an untrained network stays below
 QUICK = PlanConfig(sampler=SamplerConfig(steps=4, repeats=2), wave=4, refine=None)
 ALONG = replace(QUICK, scaffold=0.25, certify=STRICT)
 STARTS, GOALS = [[0, 0], [1, -4], [-3, 2]], [[3, 3], [4, 4], [4, -4]]

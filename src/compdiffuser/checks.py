@@ -4,6 +4,7 @@ be accepted. NaN is never accepted.
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Collection, Mapping
 from numbers import Integral, Real
@@ -24,6 +25,13 @@ def member(what: str, name: Any, names: Collection[str]) -> None:
     """Raises UserError for a name that is not among `names`."""
     if not isinstance(name, str) or name not in names:
         raise UserError(f"unknown {what} '{name}'; choose one of {', '.join(names)}")
+
+
+def unknown(what: str, name: str, known: Collection[str], listed: str) -> UserError:
+    """The error for an unknown name: with the nearest of the known ones, else with all of them, called `listed`."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f"did you mean '{near[0]}'?" if near else f"known {listed}: {', '.join(known)}"
+    return UserError(f"unknown {what} '{name}'; {hint}")
 
 
 def whole(config: object, *names: str, least: int = 1) -> None:

@@ -7,12 +7,11 @@ so.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from compdiffuser.checks import finite, whole
+from compdiffuser.checks import finite, unknown, whole
 from compdiffuser.domains import BODIES, DOMAINS, Domain, Space, domain
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.types import UserError
@@ -264,9 +263,7 @@ def preset(name: str) -> Preset:
     """The record of a dataset. Raises UserError with the nearest name."""
     if name in PRESETS:
         return PRESETS[name]
-    near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.4)
-    hint = f"; did you mean '{near[0]}'?" if near else f"; known names: {', '.join(PRESETS)}"
-    raise UserError(f"unknown dataset '{name}'{hint}")
+    raise unknown("dataset", name, PRESETS, "names")
 
 
 def register(world: Domain, *datasets: Preset) -> Domain:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from compdiffuser.baselines.gcivl import GCIVL, GCIVLConfig
 from compdiffuser.baselines.hiql import HIQL, HIQLConfig
 from compdiffuser.baselines.qrl import QRL, QRLConfig
 from compdiffuser.baselines.rvs import RvS, RvSConfig
-from compdiffuser.types import UserError
+from compdiffuser.checks import unknown
 
 __all__ = ["METHODS", "Method", "Sizes", "method"]
 
@@ -48,7 +47,4 @@ def method(name: str, also: Sequence[str] = ()) -> Method:
     """A method by name. Raises UserError with the nearest name, be it here or among those known elsewhere (`also`)."""
     if name in METHODS:
         return METHODS[name]
-    known = [*also, *METHODS]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    hint = f"; did you mean '{near[0]}'?" if near else f"; known methods: {', '.join(known)}"
-    raise UserError(f"unknown method '{name}'{hint}")
+    raise unknown("method", name, [*also, *METHODS], "methods")

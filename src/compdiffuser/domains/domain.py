@@ -6,14 +6,13 @@ interface. A world of your own is a class with `reset`, `place` and `step`, and 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from compdiffuser.checks import whole
+from compdiffuser.checks import unknown, whole
 from compdiffuser.domains.body import BODIES, Body
 from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.mazes import Maze
@@ -124,6 +123,4 @@ def domain(name: str) -> Domain:
     """The record of a world. Raises UserError with the nearest name."""
     if name in DOMAINS:
         return DOMAINS[name]
-    near = difflib.get_close_matches(name, DOMAINS, n=1, cutoff=0.4)
-    hint = f"; did you mean '{near[0]}'?" if near else f"; known worlds: {', '.join(DOMAINS)}"
-    raise UserError(f"unknown world '{name}'{hint}")
+    raise unknown("world", name, DOMAINS, "worlds")

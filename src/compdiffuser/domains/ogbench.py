@@ -12,7 +12,7 @@ from compdiffuser.domains.body import BODIES
 from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.domain import Domain, Stepped
 from compdiffuser.domains.mazes import Cell, maze
-from compdiffuser.domains.simulators import blew_up, open_simulator
+from compdiffuser.domains.simulators import MujocoWorld, blew_up, open_simulator
 from compdiffuser.domains.space import AGENT, PLANE, Group, Space
 from compdiffuser.types import Array, UserError
 
@@ -20,11 +20,11 @@ TASKS = 5
 """Tasks that every maze with a stitch dataset numbers from 1."""
 
 
-class OgbenchWorld:
+class OgbenchWorld(MujocoWorld):
     """A maze with the benchmark's own tasks and success test."""
 
     def __init__(self, environment: str) -> None:
-        self.env: Any = open_simulator(f"ogbench.locomaze:{environment}", terminate_at_goal=False)
+        self.env = open_simulator(f"ogbench.locomaze:{environment}", terminate_at_goal=False)
         # The maze's own step adds nothing but a test for success, a tenth of the time of recording.
         self._body: Any = super(type(self.env), self.env)
 
@@ -53,17 +53,6 @@ class OgbenchWorld:
     def goal(self) -> Array:
         """x and y of the goal."""
         return self.env.cur_goal_xy
-
-    @property
-    def data(self) -> Any:
-        """The simulator's state: qpos and qvel."""
-        return self.env.data
-
-    def scene(self) -> tuple[Any, Array]:
-        return self.env.model, self.env.data.qpos.copy()
-
-    def close(self) -> None:
-        self.env.close()
 
     def _reset(self, seed: int, options: dict[str, Any]) -> tuple[Array, Array]:
         # Start and goal noise come from np.random, the settling steps from the action space.

@@ -6,14 +6,13 @@ import contextlib
 import io
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.domain import Domain, Stepped
 from compdiffuser.domains.mazes import Cell, maze
-from compdiffuser.domains.simulators import blew_up, open_simulator
+from compdiffuser.domains.simulators import MujocoWorld, blew_up, open_simulator
 from compdiffuser.domains.space import PLANE
 from compdiffuser.types import Array
 
@@ -40,13 +39,13 @@ TASKS: dict[str, tuple[tuple[Cell, Cell], ...]] = {
 """Start and goal cells of the point's test tasks in Ghugare et al.'s code (their ant has others)."""
 
 
-class RoboticsWorld:
+class RoboticsWorld(MujocoWorld):
     """A maze whose tasks are pairs of cells; goals have velocity 0."""
 
     def __init__(self, size: str) -> None:
         self.tasks = TASKS[size]
         with contextlib.redirect_stderr(io.StringIO()):  # it greets with news about other environments
-            self.env: Any = open_simulator(f"gymnasium_robotics:PointMaze_{size}-v3", continuing_task=False)
+            self.env = open_simulator(f"gymnasium_robotics:PointMaze_{size}-v3", continuing_task=False)
 
     def reset(self, task: int, seed: int) -> tuple[Array, Array]:
         return self.between(*self.tasks[task - 1], seed)
@@ -76,17 +75,6 @@ class RoboticsWorld:
     def goal(self) -> Array:
         """x and y of the goal."""
         return self.env.goal
-
-    @property
-    def data(self) -> Any:
-        """The simulator's state: qpos and qvel."""
-        return self.env.data
-
-    def scene(self) -> tuple[Any, Array]:
-        return self.env.model, self.env.data.qpos.copy()
-
-    def close(self) -> None:
-        self.env.close()
 
 
 @dataclass(frozen=True)

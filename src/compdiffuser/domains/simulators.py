@@ -32,6 +32,23 @@ def open_simulator(environment: str, **options: Any) -> Any:
     return simulator
 
 
+class MujocoWorld:
+    """What worlds around one of MuJoCo's environments have in common."""
+
+    env: Any
+
+    @property
+    def data(self) -> Any:
+        """The simulator's state: qpos and qvel."""
+        return self.env.data
+
+    def scene(self) -> tuple[Any, Array]:
+        return self.env.model, self.env.data.qpos.copy()
+
+    def close(self) -> None:
+        self.env.close()
+
+
 def blew_up(data: Any, observation: Array) -> bool:
     """Whether the state blew up; MuJoCo then resets it silently and only counts a warning."""
     import mujoco

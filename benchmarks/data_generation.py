@@ -23,12 +23,11 @@ from typing import Any
 import joblib
 import tyro
 from joblib.externals.loky import get_reusable_executor
-from reproduce import Clock
+from reproduce import Clock, updating
 
 from compdiffuser.data import generate, storage
 from compdiffuser.data.statistics import statistics
-from compdiffuser.experts.policy import expert_for
-from compdiffuser.files import read_json, write_json
+from compdiffuser.experts.policy import experts_for
 from compdiffuser.presets import preset
 
 
@@ -49,36 +48,48 @@ class Benchmark:
 def main() -> None:
     options = tyro.cli(Benchmark)
     for name in options.only:
-        entry = description(name, storage.locate(name)) if options.made else measured(name, options)
-        entries = read_json(options.out)["datasets"] if options.out.exists() else {}
+        if options.made:
+            entry = description(name, storage.locate(name))
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"{name}.npz"
+                entry = made(name, path, options.episodes, options.workers) | description(name, path)
+        note(options.out, name, entry)
+
+
+def note(out: Path, name: str, entry: dict[str, Any]) -> None:
+    """Add a dataset's entry to the figures; what it does not tell stays as it was."""
+    with updating(out) as figures:
+        entries = figures.setdefault("datasets", {})
         entries[name] = {**entries.get(name, {}), **entry}
-        write_json(options.out, {"datasets": entries})
-        print(f"{name}: written to {options.out}")
+    print(f"{name}: written to {out}", flush=True)
 
 
-def measured(name: str, options: Benchmark) -> dict[str, Any]:
-    """Make a dataset from nothing: how long that takes, and what it gives."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}.npz"
-        load, cpu, clock = os.getloadavg()[0], cpu_seconds(), Clock()
-        generate.make(name, options.episodes, options.workers, out=path, steersman=expert_for(preset(name)))
-        seconds = clock.seconds
-        get_reusable_executor().shutdown(wait=True)  # the system counts a worker's time once it has ended
-        manifests = [storage.manifest_of(path) or {}, storage.manifest_of(storage.validation_of(path)) or {}]
-        states = sum(manifest["states"] for manifest in manifests)
-        speed = {
-            "command": f"python {' '.join(sys.argv)}",
-            "workers": options.workers,
-            "cores": joblib.cpu_count(),
-            "machine": platform.processor() or platform.machine(),
-            "load_before": round(load, 2),
-            "episodes": sum(manifest["episodes"] for manifest in manifests),
-            "states": states,
-            "seconds": round(seconds, 1),
-            "cpu_seconds": round(cpu_seconds() - cpu, 1),
-            "steps_per_second": round(states / seconds),
-        }
-        return {"speed": speed, **description(name, path)}
+def made(name: str, path: Path, episodes: int | None, workers: int | None) -> dict[str, Any]:
+    """Make a dataset: how long that takes, as its entry's `speed`; nothing where it is there, or part of it was."""
+    begun = any(path.parent.glob(f".{path.stem}-*.work"))
+    before = path.stat().st_mtime_ns if path.exists() else None
+    load, cpu, clock = os.getloadavg()[0], cpu_seconds(), Clock()
+    generate.make(name, episodes, workers, out=path, steersmen=experts_for(preset(name)))
+    seconds = clock.seconds
+    get_reusable_executor().shutdown(wait=True)  # the system counts a worker's time once it has ended
+    if begun or path.stat().st_mtime_ns == before:
+        return {}
+    manifests = [storage.manifest_of(path) or {}, storage.manifest_of(storage.validation_of(path)) or {}]
+    states = sum(manifest["states"] for manifest in manifests)
+    speed = {
+        "command": f"python {' '.join(sys.argv)}",
+        "workers": workers or joblib.cpu_count(),
+        "cores": joblib.cpu_count(),
+        "machine": platform.processor() or platform.machine(),
+        "load_before": round(load, 2),
+        "episodes": sum(manifest["episodes"] for manifest in manifests),
+        "states": states,
+        "seconds": round(seconds, 1),
+        "cpu_seconds": round(cpu_seconds() - cpu, 1),
+        "steps_per_second": round(states / seconds),
+    }
+    return {"speed": speed}
 
 
 def cpu_seconds() -> float:

@@ -2,7 +2,8 @@
 
     python benchmarks/evaluate_pointmaze.py [--only WORD …] [--jobs 4] [--dry]
 
-Each cell writes results/NAME.json; `compdiffuser report` turns those files into tables. `--dry` prints the commands.
+Each cell writes results/NAME.json; `compdiffuser report` turns those files into tables. `evaluation` in each says how
+long it took, and how much memory. `--dry` prints the commands.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from reproduce import Clock, Failed, compdiffuser, options_of, share_of_cores
+from reproduce import Failed, measured, options_of, share_of_cores, updating
 
 from compdiffuser.presets import PRESETS
 
@@ -64,13 +65,14 @@ def run(cell: str, evaluation: list[str], options: Benchmark) -> bool:
     if options.dry:
         print("compdiffuser", *arguments)
         return True
-    clock = Clock()
     try:
-        told = compdiffuser(*arguments).strip().splitlines()[0]
+        told, took = measured(*arguments)
     except Failed as error:
         print(f"{cell}: {error}", flush=True)
         return False
-    print(f"{cell}: {told} ({clock.seconds:.0f} s)", flush=True)
+    with updating(options.results / f"{cell}.json") as result:
+        result["evaluation"] = {**took, "side_by_side": options.jobs}
+    print(f"{cell}: {told.strip().splitlines()[0]} ({took['seconds']:.0f} s)", flush=True)
     return True
 
 

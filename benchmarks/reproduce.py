@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from compdiffuser.artifact import CONFIG
-from compdiffuser.files import read_json
+from compdiffuser.files import read_json, write_json
 
 CALM = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}
 """For processes that run side by side."""
@@ -64,6 +67,24 @@ def compdiffuser(*arguments: str, **environment: str) -> str:
     return run.stdout
 
 
+def measured(*arguments: str) -> tuple[str, dict[str, float]]:
+    """Run `compdiffuser …` as above: its standard output, its seconds, and its peak memory in bytes.
+
+    Memory is that of the largest of its processes, the one that plans; a GPU's is not in it.
+    """
+    clock = Clock()
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
+        process = subprocess.Popen(compdiffuser_command(*arguments), stdout=said, stderr=complained)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)  # it has been waited for
+        said.seek(0)
+        complained.seek(0)
+        if process.returncode:
+            raise Failed(arguments, complained.read())
+        unit = 1 if sys.platform == "darwin" else 1024
+        return said.read(), {"seconds": round(clock.seconds, 1), "peak_memory": usage.ru_maxrss * unit}
+
+
 def share_of_cores(jobs: int) -> int:
     """Worker processes for each of so many jobs side by side."""
     return max((os.cpu_count() or 1) // jobs, 1)
@@ -80,6 +101,23 @@ def training_of(run: Path) -> dict[str, Any]:
     record = read_json(run / CONFIG)["record"]
     about = {"parameters": record["parameters"], "batch": record["training"]["batch"], "device": record["device"]}
     return {**record["outcome"], **about}
+
+
+@contextmanager
+def updating(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON object in a file, or an empty one; what the block leaves in it is written back.
+
+    Processes take turns: the folder is locked meanwhile.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        content = read_json(path) if path.exists() else {}
+        yield content
+        write_json(path, content)
+    finally:
+        os.close(folder)
 
 
 def ship(run: Path, target: Path) -> None:

@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from reproduce import Clock, compdiffuser, options_of, ship, training_of
-
-from compdiffuser.files import read_json, write_json
+from reproduce import Clock, compdiffuser, options_of, ship, training_of, updating
 
 SECONDS = {
     "antmaze-medium-stitch-v0": 60,
@@ -76,13 +74,13 @@ def main() -> None:
 
 def collect(options: Benchmark, waited: Mapping[str, float]) -> None:
     """Write what the planners that are there took to train, and how long they waited for data, where that is known."""
-    planners = read_json(options.results)["planners"] if options.results.exists() else {}
-    for name in options.only:
-        if (options.out / name / "config.json").exists():
-            given = {"waited_for_data": round(waited[name], 1)} if name in waited else {}
-            planners[f"{name}/compdiffuser"] = {**training_of(options.out / name), **given}
-    command = "python benchmarks/train_antmaze.py" + " --collect" * options.collect
-    write_json(options.results, {"command": command, "planners": planners})
+    with updating(options.results) as content:
+        content["command"] = "python benchmarks/train_antmaze.py" + " --collect" * options.collect
+        planners = content.setdefault("planners", {})
+        for name in options.only:
+            if (options.out / name / "config.json").exists():
+                given = {"waited_for_data": round(waited[name], 1)} if name in waited else {}
+                planners[f"{name}/compdiffuser"] = {**training_of(options.out / name), **given}
 
 
 def call(*arguments: str) -> None:

@@ -3,6 +3,7 @@
     python benchmarks/train_baselines.py                                                  # all 24 cells
     python benchmarks/train_baselines.py --datasets pointmaze-medium-stitch-v0            # six of them
     python benchmarks/train_baselines.py --methods qrl --updates 1000000 --runs runs/million
+    python benchmarks/train_baselines.py --datasets antsoccer-arena-stitch-v0 --methods gcbc gcivl hiql
     python benchmarks/train_baselines.py --updates 200 --episodes 1 --curve-episodes 1 --results out --runs out  # trial
 
 A cell is one process: it trains, evaluates the agents kept on the way (the success curve), and runs `compdiffuser eval`
@@ -28,7 +29,7 @@ import numpy as np
 import reproduce
 import torch
 import tyro
-from reproduce import CALM, Clock, Failed, compdiffuser, options_of, share_of_cores
+from reproduce import CALM, Clock, Failed, compdiffuser, options_of, share_of_cores, updating
 
 from compdiffuser.baselines.checkpoint import BaselineCheckpoint, load
 from compdiffuser.baselines.presets import config_for
@@ -64,6 +65,8 @@ class Benchmark:
     """Episodes per task and seed at each point of the curve but the last."""
     episodes: int | None = None
     """Episodes per task and seed at the end; by default the benchmark's own number."""
+    data_episodes: int | None = None
+    """Recorded episodes to learn from, for a trial; by default the dataset's."""
     jobs: int = 2
     """Cells side by side: while one is evaluated on the processor, another trains."""
     batch: int | None = None
@@ -92,7 +95,7 @@ def main() -> None:
             sys.exit(str(error))
         return
     for name in options.datasets:
-        compdiffuser("data", "make", name)
+        compdiffuser("data", "make", name, *options_of(episodes=options.data_episodes))
     sys.exit(0 if run_all(options) else 1)
 
 
@@ -110,9 +113,11 @@ def run_all(options: Benchmark) -> bool:
                 failed += 1
             if code or not options.evaluate:
                 continue
-            figures = read_json(path)["baselines"] if path.exists() else {}
-            figures[f"{dataset}/{method}"] = read_json(folder(method, dataset, options) / "cell.json")
-            write_json(path, {"command": "python benchmarks/train_baselines.py", "baselines": figures})
+            with updating(path) as figures:
+                figures["command"] = "python benchmarks/train_baselines.py"
+                figures.setdefault("baselines", {})[f"{dataset}/{method}"] = read_json(
+                    folder(method, dataset, options) / "cell.json"
+                )
     return not failed
 
 
@@ -130,13 +135,14 @@ def folder(method: str, dataset: str, options: Benchmark) -> Path:
 def asked(options: Benchmark) -> dict[str, Any]:
     """What makes a cell another one than that of an earlier call."""
     values = asdict(options)
-    return {name: list(values[name]) if isinstance(values[name], tuple) else values[name] for name in ASKED}
+    names = (*ASKED, *(["data_episodes"] if options.data_episodes else []))
+    return {name: list(values[name]) if isinstance(values[name], tuple) else values[name] for name in names}
 
 
 def told(method: str, dataset: str, options: Benchmark, compiled: bool) -> str:
     """The command that makes this cell alone; it has the GPU to itself then, which matters where time is limited."""
     start = f"python benchmarks/train_baselines.py --methods {method} --datasets {dataset}"
-    return reproduce.command(start, options, ASKED, **({"compile": True} if compiled else {}))
+    return reproduce.command(start, options, (*ASKED, "data_episodes"), **({"compile": True} if compiled else {}))
 
 
 def done(out: Path, options: Benchmark) -> bool:

@@ -35,13 +35,13 @@ class Client:
         self.headers = {"authorization": f"Bearer {token}"} if token else {}
 
     def models(self) -> dict[str, Any]:
-        """The planners of the server, their mazes, and what a request may ask for: orders and limits."""
+        """The planners of the server, their mazes, and what a request may ask for: names and limits."""
         return json.load(self._open("/v1/models"))
 
     def plan(self, model: str, start: Sequence[float], goal: Sequence[float], **options: Any) -> dict[str, Any]:
         """One plan; where it is not `ok`, its `verdict` says why.
 
-        Options: chunks, candidates, order, steps, repeats, seed, wave, include_candidates.
+        Options: chunks, candidates, order, rule, score, blending, steps, repeats, seed, wave, include_candidates.
         """
         return json.load(self._open("/v1/plan", {"model": model, "start": start, "goal": goal, **options}))
 

@@ -1,10 +1,14 @@
 import errno
 import json
 import os
+import platform
+import threading
 
 import pytest
+from lives import kill, start
 
-from compdiffuser.files import check_writable, read_json, replacing, sha256, sync_folder, write_json
+from compdiffuser import files
+from compdiffuser.files import check_writable, locked, read_json, replacing, sha256, sync_folder, write_json
 from compdiffuser.types import UserError
 
 
@@ -166,3 +170,79 @@ def test_missing_json_is_a_sentence(tmp_path):
 def test_sha256(tmp_path):
     (tmp_path / "file").write_bytes(b"abc")
     assert sha256(tmp_path / "file") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+WRITING = """
+import sys, time
+from compdiffuser.files import locked, replacing
+with locked(sys.argv[1], "trains in"), replacing(sys.argv[1] + "/file.txt") as temporary:
+    temporary.write_text("hal")
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_process_left_is_swept_and_its_lock_is_no_more(tmp_path, monkeypatch):
+    writer = start(WRITING, tmp_path)
+    assert writer.stdout.readline() == "begun\n"
+    sentence = rf"process {writer.pid} on .* trains in '.*' already; wait for its end"
+    with pytest.raises(UserError, match=sentence) as said, locked(tmp_path, "trains in"):
+        pass
+    assert "\n" not in str(said.value)
+    half = f".file.txt.{platform.node()}.{writer.pid}.tmp"
+    write_json(tmp_path / "other.json", 1)
+    assert names(tmp_path) == [half, ".lock", "other.json"]  # of a living process
+    kill(writer)
+    monkeypatch.setattr(files, "_swept", set())  # as in a new process
+    with locked(tmp_path, "trains in"):
+        write_json(tmp_path / "other.json", 1)
+    assert names(tmp_path) == ["other.json"]
+
+
+def test_only_what_this_machine_left_half_written_is_swept(tmp_path):
+    over = 2**22 + 1  # larger than any process's number
+    here, there = f".a.json.{platform.node()}.{over}.tmp", f".a.json.elsewhere-{platform.node()}.{over}.tmp"
+    kept = [there, f".a.json.{platform.node()}.{os.getpid()}.tmp", "a.tmp", f"a.{over}.tmp", ".hidden"]
+    for name in (here, *kept):
+        (tmp_path / name).write_text("half")
+    write_json(tmp_path / "b.json", 1)
+    assert names(tmp_path) == sorted(["b.json", *kept])
+
+
+def test_a_lock_has_one_holder_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "GRACE", 0.0)
+    refused = []
+
+    def second() -> None:
+        try:
+            with locked(tmp_path / "data.npz", "records"):
+                refused.append(None)
+        except UserError as error:
+            refused.append(str(error))
+
+    with locked(tmp_path / "data.npz", "records"):
+        second()
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+        with locked(tmp_path / "other.npz", "records"):
+            pass
+        with locked(tmp_path, "trains in"):
+            pass
+    second()
+    expected = f"process {os.getpid()} on {platform.node()} records '{tmp_path / 'data.npz'}' already"
+    assert [text and text.startswith(expected) for text in refused] == [True, True, None]
+    assert names(tmp_path) == []
+
+
+def test_an_error_ends_a_lock(tmp_path):
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="changed its mind"), locked(tmp_path, "trains in"):
+            raise RuntimeError("changed its mind")
+
+
+def test_a_lock_that_cannot_be_had_is_a_sentence(tmp_path):
+    (tmp_path / "taken").write_text("I am a file")
+    with pytest.raises(UserError, match=r"cannot write '.*taken/x': "), locked(tmp_path / "taken" / "x", "records"):
+        pass

@@ -13,6 +13,7 @@ ORDER = [
     "checks",
     "files",
     "artifact",
+    "restoring",
     "progress",
     "runs",
     "parallel",

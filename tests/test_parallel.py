@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from compdiffuser import parallel
-from compdiffuser.data.generate import Shard, record_shard
+from compdiffuser.data.shards import Shard, record_shard
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
@@ -63,12 +63,12 @@ def test_wrong_engines_and_workers_are_named(monkeypatch):
 def test_ray_records_what_local_processes_record():
     ray = pytest.importorskip("ray")
     umaze = preset("robotics-pointmaze-umaze-v0")
-    shards = [Shard(umaze, "train", first, 2, seed=0, steersman=None) for first in (0, 2)]
+    shards = [Shard(umaze, "train", first, 2, seed=0) for first in (0, 2)]
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     try:
         far = parallel.run(record_shard, shards, workers=2, engine="ray")
     finally:
         ray.shutdown()
     for found, expected in zip(far, map(record_shard, shards), strict=True):
-        for name, array in expected.items():
-            np.testing.assert_array_equal(found[name], array)
+        for name, array in expected.fields.items():
+            np.testing.assert_array_equal(found.fields[name], array)

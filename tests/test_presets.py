@@ -39,7 +39,7 @@ def test_ants_have_the_papers_limits(name, limit, distance):
     record = preset(name)
     assert (record.evaluation.step_limit, record.evaluation.benchmark_step_limit) == (limit, 1000)
     assert record.execution == ExecutionConfig(replan_distance=distance, max_replans=10, replan_delta=50)
-    assert (record.domain.body.expert, record.domain.controller, record.space.dims) == ("ant", None, (0, 1))
+    assert (record.domain.body.experts, record.domain.controller, record.space.dims) == (("ant",), None, (0, 1))
     assert record.recording.noise == (1.0 if record.recording.recipe == "explore" else 0.2)
 
 
@@ -47,10 +47,10 @@ def test_ants_have_the_papers_limits(name, limit, distance):
 def test_an_episode_is_long_enough_for_a_chunk(name):
     record = preset(name)
     chunks = record.chunks
-    states = np.zeros((record.recording.steps, 2), np.float32)
+    states = np.zeros((record.recording.steps, max(record.space.dims) + 1), np.float32)
     episode = Episodes.from_terminals(states, states, np.arange(len(states)) == len(states) - 1)
     windows = Windows.from_episodes(
-        episode, record.space, Normalizer.from_data(states), chunks.horizon, chunks.front_padding,
+        episode, record.space, Normalizer.from_data(record.space.planned(states)), chunks.horizon, chunks.front_padding,
         chunks.back_padding, stride=chunks.stride,
     )  # fmt: skip
     assert len(windows) > 0
@@ -58,9 +58,18 @@ def test_an_episode_is_long_enough_for_a_chunk(name):
     assert chunks.horizon % 8 == 0
 
 
-def test_plans_of_ants_begin_from_scaffolds_and_those_of_points_from_noise():
+def test_plans_of_bodies_with_legs_begin_from_scaffolds_and_those_of_points_from_noise():
     for record in PRESETS.values():
         assert record.chunks.scaffold == (0.25 if record.domain.body.has_legs else None)
+
+
+@pytest.mark.parametrize(("size", "episodes", "steps"), [("arena", 5000, 201), ("medium", 8000, 501)])
+def test_ants_with_a_ball_plan_for_both(size, episodes, steps):
+    record = preset(f"antsoccer-{size}-stitch-v0")
+    assert record.recording == RecordingConfig("soccer", episodes, steps, noise=0.2)
+    assert record.space.dims == (0, 1, 15, 16)
+    assert (record.evaluation.step_limit, record.evaluation.benchmark_step_limit) == (5000, 1000)
+    assert (record.chunks.horizon * record.chunks.stride, record.chunks.overlap * record.chunks.stride) == (160, 64)
 
 
 @pytest.mark.parametrize("size", ["medium", "large"])
@@ -70,7 +79,7 @@ def test_chunks_of_explore_data_last_as_long_as_the_papers(size):
 
 
 def test_points_need_no_expert():
-    assert all(record.domain.body.expert is None for name, record in PRESETS.items() if "pointmaze" in name)
+    assert all(record.domain.body.experts == () for name, record in PRESETS.items() if "pointmaze" in name)
     with pytest.raises(UserError, match="did you mean 'antmaze-giant-stitch-v0'"):
         preset("antmaze-gigant-stitch-v0")
 

@@ -4,8 +4,8 @@ One format serves planners, baselines, controllers and experts. `config.json` sa
 the SHA-256 of every part. It is written last and is the only commit point: whoever reads it finds the old artifact or
 the new one, however the writer ended. A new part never overwrites a file that the old `config.json` names.
 
-Nothing is unpickled, so an artifact from a stranger is safe to open. Arrays are NumPy's, so that worker processes need
-not import PyTorch.
+Nothing is unpickled, so an artifact from a stranger is safe to open: what cannot be is refused in one sentence, before
+memory is taken for it. Arrays are NumPy's, so that worker processes need not import PyTorch.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialize
 
+from compdiffuser.checks import brief
 from compdiffuser.files import read_json, replacing, sync_folder, write_json
 from compdiffuser.types import Array, UserError
 
@@ -34,7 +35,9 @@ CONFIG = "config.json"
 SUFFIX = ".safetensors"
 RESERVED = ("kind", "format", "parts")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
-FILE = re.compile(r"[\w-][\w.-]*\.safetensors")
+FILE = re.compile(r"[\w-][\w.-]{,200}\.safetensors")
+LARGEST_CONFIG = 2**24
+"""Bytes that a config may have."""
 ATTEMPTS = 100
 """Times that a reader begins anew because a writer replaced the artifact meanwhile."""
 
@@ -96,12 +99,12 @@ def load(
     or not finite.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise UserError(f"there is no {kind} at '{folder}'")
+    if not is_folder(folder):
+        raise UserError(f"there is no {kind} at '{brief(str(folder))}'")
     for _ in range(ATTEMPTS):
         before = _bytes(folder / CONFIG)
         try:
-            return _read(folder, read_json(folder / CONFIG), kind, format, parts)
+            return _read(folder, _config(folder), kind, format, parts)
         except UserError as error:
             # A writer may have replaced the parts that this config names: then there is another config by now.
             refusal = error
@@ -110,10 +113,35 @@ def load(
     raise refusal
 
 
+@contextmanager
+def describing(folder: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Around whatever is made of a config: a value that cannot be becomes a UserError that names the file."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError) as error:
+        raise UserError(f"'{Path(folder) / CONFIG}' does not describe {_a(kind)}: {brief(error)}") from None
+
+
+def record_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """How an artifact was made, as its config tells it. Raises UserError where that is no object of names."""
+    record = config.get("record", {})
+    if not isinstance(record, dict) or not isinstance(record.get("data", {}), dict):
+        raise UserError(f"the record and its data are objects, not {brief(record)}")
+    return record
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether there is such a folder; there is none of a name that the file system cannot have."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
 def read_config(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     """`config.json` of a folder as it stands, unchecked; None where there is none that can be read."""
     try:
-        values = read_json(Path(folder) / CONFIG)
+        values = _config(Path(folder))
     except UserError:
         return None
     return values if isinstance(values, dict) else None
@@ -156,6 +184,17 @@ def _finite(array: Array) -> bool:
     return not np.issubdtype(array.dtype, np.inexact) or bool(np.isfinite(array).all())
 
 
+def _config(folder: Path) -> Any:
+    """What `config.json` holds. Raises UserError where there is none, or one that is too large or no JSON."""
+    try:
+        size = (folder / CONFIG).stat().st_size
+    except (OSError, ValueError):
+        size = 0  # reading it says why
+    if size > LARGEST_CONFIG:
+        raise UserError(f"'{folder / CONFIG}' has {size} bytes; a config has at most {LARGEST_CONFIG}")
+    return read_json(folder / CONFIG)
+
+
 def _read(folder: Path, values: Any, kind: str, format: int, needed: Sequence[str]) -> Artifact:
     _check_kind(folder, values, kind, format)
     parts: dict[str, Part] = {}
@@ -173,9 +212,9 @@ def _check_kind(folder: Path, values: Any, kind: str, format: int) -> None:
         raise UserError(f"'{folder / CONFIG}' does not describe {_a(kind)}: it has no 'kind'")
     # Before artifacts had a kind, they had a format.
     if (found := values.get("kind", kind)) != kind:
-        raise UserError(f"'{folder}' holds {_a(found)}, not {_a(kind)}")
+        raise UserError(f"'{folder}' holds {_a(brief(found))}, not {_a(kind)}")
     if (version := values.get("format")) != format:
-        raise UserError(f"'{folder}' has {kind} format {version}, this version reads {format}")
+        raise UserError(f"'{folder}' has {kind} format {brief(version)}, this version reads {format}")
 
 
 def _listed(folder: Path, values: dict[str, Any], kind: str) -> list[tuple[str, str, str]]:
@@ -183,7 +222,7 @@ def _listed(folder: Path, values: dict[str, Any], kind: str) -> list[tuple[str, 
     try:
         listed = [(str(name), entry["file"], entry["sha256"]) for name, entry in values["parts"].items()]
         if wrong := [file for _, file, _ in listed if not FILE.fullmatch(file)]:
-            raise UserError(f"'{folder / CONFIG}' names a file '{wrong[0]}', which is no part of {_a(kind)}")
+            raise UserError(f"'{folder / CONFIG}' names a file '{brief(wrong[0])}', which is no part of {_a(kind)}")
     except (KeyError, TypeError, AttributeError):
         raise UserError(f"'{folder / CONFIG}' does not describe {_a(kind)}: it does not list its parts") from None
     return listed
@@ -201,7 +240,7 @@ def _part(path: Path, kind: str, digest: str) -> Part:
     try:
         part = parse(data)
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise UserError(f"'{path}' is corrupt: {error}") from None
+        raise UserError(f"'{path}' is corrupt: {brief(error)}") from None
     check_finite(f"'{path}'", part)
     return part
 
@@ -224,7 +263,7 @@ def _files(values: dict[str, Any]) -> dict[str, str]:
 def _bytes(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 

@@ -1,4 +1,8 @@
-"""Files that are either whole or not there: written beside the target, flushed to disk, then renamed over it."""
+"""Files that are either whole or not there: written beside the target, flushed to disk, then renamed over it.
+
+What a killed process left half written is swept by the next one that writes into the folder. What takes long to write,
+such as a training, is `locked`: it has one writer at a time, and readers never wait.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import errno
 import hashlib
 import json
 import os
+import platform
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,26 +20,97 @@ from typing import Any
 from compdiffuser.types import UserError
 
 REASONS = {errno.ENOSPC: "no space is left on the device", errno.EACCES: "permission denied", errno.EROFS: "read-only"}
+GRACE = 1.0
+"""Seconds in which the workers of a killed process end, which hold its locks."""
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary path to write to; it becomes `path` when the block ends well, and vanishes when it does not."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{_host()}.{os.getpid()}.tmp")
     try:
         make_folder(path.parent)
+        sweep(path.parent)
         yield temporary
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
-        reason = REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise UserError(f"cannot write '{path}': {reason}") from error
+        raise _refused(path, error) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what processes of this machine that are no more left half written in a folder; looks once a process."""
+    mark = (os.getpid(), folder.absolute())
+    if mark in _swept:
+        return
+    _swept.add(mark)
+    own = re.compile(rf"\..+\.{re.escape(_host())}\.(\d+)\.tmp")
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if (found := own.fullmatch(path.name)) and not _runs(int(found[1])):
+                path.unlink(missing_ok=True)
+
+
+_swept: set[tuple[int, Path]] = set()
+
+
+def _host() -> str:
+    """This machine's name, for folders that several share."""
+    return platform.node().replace(os.sep, "-") or "here"
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Be the only writer of a folder or a file within the block; the system ends the lock of a process that dies.
+
+    What is not there yet is a file. Raises UserError where another process, or thread, is writing; `what` says what it
+    does, such as "trains in".
+    """
+    from filelock import FileLock, Timeout
+
+    path = Path(path)
+    lock = path / ".lock" if path.is_dir() else path.with_name(f".{path.name}.lock")
+    guard = FileLock(lock, thread_local=False)
+    try:
+        make_folder(lock.parent)
+        guard.acquire(timeout=GRACE)
+    except (Timeout, RuntimeError):  # the latter where this thread holds it
+        raise UserError(f"{_holder(lock)} {what} '{path}' already; wait for its end, or choose another place") from None
+    except OSError as error:
+        raise _refused(path, error) from error
+    try:
+        with suppress(OSError):  # systems that lock the bytes themselves refuse
+            lock.write_text(f"{os.getpid()} on {_host()}\n")
+        yield
+    finally:
+        with suppress(OSError):
+            lock.unlink()
+        guard.release()
+
+
+def _holder(lock: Path) -> str:
+    """Who wrote a lock's file."""
+    try:
+        number = lock.read_text().split()
+    except (OSError, ValueError):
+        number = []
+    return f"process {' '.join(number)}" if number else "another process"
 
 
 def make_folder(folder: Path) -> None:
@@ -63,9 +140,13 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"cannot write '{path}': {REASONS.get(error.errno or 0, error.strerror or error)}") from error
+        raise _refused(path, error) from error
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UserError(f"cannot write '{path}': permission denied")
+
+
+def _refused(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write '{path}': {REASONS.get(error.errno or 0, error.strerror or error)}")
 
 
 def write_json(path: str | Path, value: Any) -> None:

@@ -1,10 +1,12 @@
 """Independent jobs over local processes or a Ray cluster, through joblib. Results do not depend on the engine.
 
 `run` gives the results in the order of the jobs; `stream` gives them as they finish, each with its job's number.
+Local workers end when their parent does, however that ends.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +15,7 @@ from typing import Any, TypeVar
 import joblib
 
 from compdiffuser.progress import progress_bar
+from compdiffuser.runs import end_with
 from compdiffuser.types import UserError
 
 Job = TypeVar("Job")
@@ -60,7 +63,8 @@ def _results(
     numbered = [joblib.delayed(_numbered)(function, number, job) for number, job in enumerate(jobs)]
     if engine == "local":
         limit = min(workers or joblib.cpu_count(), max(len(jobs), 1))
-        yield from joblib.Parallel(n_jobs=limit, return_as="generator_unordered")(numbered)
+        watched = {"initializer": end_with, "initargs": (os.getpid(),)}
+        yield from joblib.Parallel(n_jobs=limit, return_as="generator_unordered", backend="loky", **watched)(numbered)
         return
     with _ray(workers):
         # Ray's backend gives whole lists only; rounds of a few jobs per worker keep results coming.

@@ -1,8 +1,7 @@
 """One frozen record per dataset: its world, how it is recorded, how it is cut into chunks, how plans are executed and
 how they are evaluated.
 
-Chunk lengths, step limits and replanning rules follow the paper's implementation appendix; a field that differs says
-so.
+Chunk lengths, step limits and replanning rules follow the paper's appendix; a field that differs says so.
 """
 
 from __future__ import annotations
@@ -11,10 +10,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from compdiffuser.checks import finite, unknown, whole
+from compdiffuser.checks import finite, typed, unknown, whole
 from compdiffuser.domains import BODIES, DOMAINS, Domain, Space, domain
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.types import UserError
+
+MOST_STATES, MOST_CHUNKS, LONGEST_NAME = 65_536, 1_024, 200
+"""States of a chunk, chunks of a plan and characters of a name that no dataset here has."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class RecordingConfig:
     """Standard deviation of the noise on an expert's actions."""
 
     def __post_init__(self) -> None:
-        if not self.recipe:
+        if not (isinstance(self.recipe, str) and self.recipe):
             raise UserError("a recording names its recipe, and this one is empty")
-        whole(self, "episodes", "steps")
+        whole(self, "episodes", "steps", most=10**9)
         finite(self, "noise", least=0)
 
 
@@ -59,8 +61,9 @@ class ChunkConfig:
     """Copies of the last state that may follow a training window."""
 
     def __post_init__(self) -> None:
-        whole(self, "horizon", "stride", "count", "most")
-        whole(self, "overlap", "front_padding", "back_padding", least=0)
+        whole(self, "horizon", most=MOST_STATES)
+        whole(self, "stride", "count", "most", most=MOST_CHUNKS)
+        whole(self, "overlap", "front_padding", "back_padding", least=0, most=MOST_STATES)
         if self.overlap >= self.horizon:
             raise UserError(f"overlap must be less than the horizon {self.horizon}, not {self.overlap}")
         if self.scaffold is not None:
@@ -80,7 +83,7 @@ class ExecutionConfig:
 
     def __post_init__(self) -> None:
         finite(self, "replan_distance", least=0)
-        whole(self, "max_replans", "replan_delta", least=0)
+        whole(self, "max_replans", "replan_delta", least=0, most=10**6)
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,12 @@ class EvaluationConfig:
     """Episodes per task."""
 
     def __post_init__(self) -> None:
-        whole(self, "step_limit", "benchmark_step_limit", "episodes")
+        whole(self, "step_limit", "benchmark_step_limit", "episodes", most=10**7)
+
+
+PARTS: dict[str, Any] = {
+    "recording": RecordingConfig, "chunks": ChunkConfig, "execution": ExecutionConfig, "evaluation": EvaluationConfig,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,11 @@ class Preset:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     tuned_as: str | None = None
     """Family whose tuned settings baselines take; None: the world's own."""
+
+    def __post_init__(self) -> None:
+        typed(self)
+        if not 1 <= len(self.name) <= LONGEST_NAME:
+            raise UserError(f"a dataset's name has 1 to {LONGEST_NAME} characters, not {len(self.name)}")
 
     @property
     def family(self) -> str:
@@ -134,8 +147,7 @@ class Preset:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: of the world its name, what is planned, and where its walls are."""
         world = {"name": self.domain.name, "space": self.space.to_dict(), "maze": self.maze and self.maze.to_dict()}
-        parts = ("recording", "chunks", "execution", "evaluation")
-        plain = {part: _plain(getattr(self, part)) for part in parts}
+        plain = {part: (value := getattr(self, part)) and asdict(value) for part in PARTS}
         return {"name": self.name, "domain": world, **plain, "tuned_as": self.tuned_as}
 
     @classmethod
@@ -143,20 +155,9 @@ class Preset:
         """The preset that a file describes; a world that is not registered here can still be planned in and drawn."""
         described = values["domain"]
         name, space = described["name"], Space.from_dict(described["space"])
-        if name in DOMAINS:
-            world = replace(DOMAINS[name], space=space)
-        else:
-            layout = described["maze"]
-            world = Domain(name, space=space, maze=None if layout is None else Maze.from_dict(layout))
-        return cls(
-            values["name"],
-            world,
-            None if values["recording"] is None else RecordingConfig(**values["recording"]),
-            ChunkConfig(**values["chunks"]),
-            ExecutionConfig(**values["execution"]),
-            EvaluationConfig(**values["evaluation"]),
-            values["tuned_as"],
-        )
+        known = DOMAINS.get(name) or Domain(name, maze=described["maze"] and Maze.from_dict(described["maze"]))
+        parts: Any = {part: values[part] and kind(**values[part]) for part, kind in PARTS.items()}
+        return cls(values["name"], replace(known, space=space), **parts, tuned_as=values["tuned_as"])
 
 
 OWN_CHUNKS = ChunkConfig(horizon=64, overlap=24, most=16, front_padding=32, back_padding=32)
@@ -170,10 +171,6 @@ def own_preset(name: str, world: Domain | None = None) -> Preset:
     if world is None:
         return Preset(name, Domain(name), chunks=OWN_CHUNKS)
     return Preset(name, world, OWN_RECORDING if world.demonstrate else None, OWN_CHUNKS)
-
-
-def _plain(part: Any) -> dict[str, Any] | None:
-    return None if part is None else asdict(part)
 
 
 def _point(size: str, count: int, most: int) -> Preset:
@@ -224,6 +221,18 @@ def _humanoid(size: str, count: int, most: int, episodes: int, step_limit: int, 
     )
 
 
+def _soccer(size: str, count: int, most: int, episodes: int, steps: int) -> Preset:
+    """Chunks cover 160 steps and share 64, by every fourth state. Plans hold the places of the ant and of the ball."""
+    return Preset(
+        name=f"antsoccer-{size}-stitch-v0",
+        domain=domain(f"antsoccer-{size}"),
+        recording=RecordingConfig("soccer", episodes=episodes, steps=steps),
+        chunks=ChunkConfig(40, 16, stride=4, count=count, most=most, scaffold=0.25),
+        execution=ExecutionConfig(replan_distance=4.0, replan_delta=12),
+        evaluation=EvaluationConfig(step_limit=5000),
+    )
+
+
 def _robotics(size: str, horizon: int, overlap: int, episodes: int, steps: int, step_limit: int) -> Preset:
     """About a million states. Episodes end at their goal, many before H states, hence the padding on both sides."""
     half = horizon // 2
@@ -251,6 +260,8 @@ PRESETS: dict[str, Preset] = {
         _humanoid("medium", count=4, most=6, episodes=5000, step_limit=5000, benchmark=2000),
         _humanoid("large", count=6, most=8, episodes=5000, step_limit=5000, benchmark=2000),
         _humanoid("giant", count=11, most=14, episodes=10_000, step_limit=8000, benchmark=4000),
+        _soccer("arena", count=5, most=10, episodes=5000, steps=201),
+        _soccer("medium", count=12, most=24, episodes=8000, steps=501),
         _robotics("umaze", 40, 16, episodes=34_000, steps=150, step_limit=300),
         _robotics("medium", 144, 56, episodes=18_000, steps=400, step_limit=600),
         _robotics("large", 192, 64, episodes=8_000, steps=800, step_limit=800),
@@ -273,16 +284,12 @@ def register(world: Domain, *datasets: Preset) -> Domain:
     taken, and for datasets of another world.
     """
     datasets = datasets or (own_preset(world.name, world),)
-    if strange := [dataset for dataset in datasets if dataset.domain.name != world.name]:
-        raise UserError(
-            f"dataset '{strange[0].name}' is of the world '{strange[0].domain.name}', not of '{world.name}'"
-        )
-    if len({dataset.name for dataset in datasets}) < len(datasets):
+    if strange := next((each for each in datasets if each.domain.name != world.name), None):
+        raise UserError(f"dataset '{strange.name}' is of the world '{strange.domain.name}', not of '{world.name}'")
+    named = [dataset.name for dataset in datasets]
+    if len(set(named)) < len(named):
         raise UserError(f"two datasets of '{world.name}' have the same name; choose another for one of them")
-    for kind, names, known in (
-        ("world", [world.name], DOMAINS),
-        ("dataset", [dataset.name for dataset in datasets], PRESETS),
-    ):
+    for kind, known, names in (("world", DOMAINS, [world.name]), ("dataset", PRESETS, named)):
         if taken := [name for name in names if name in known]:
             raise UserError(f"there is already a {kind} '{taken[0]}'; choose another name")
     if type(BODIES.setdefault(world.body.name, world.body)) is not type(world.body):

@@ -1,22 +1,36 @@
-"""Runs: the folders they are kept in, the processes they are made of, and the versions and devices they record."""
+"""Runs: the folders they are kept in, the processes they are made of, the versions and devices they record, and how
+one ends whose numbers are no longer finite.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
 import platform
-from collections.abc import Sequence
+import select
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import wraps
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import compdiffuser
+from compdiffuser.files import check_writable, locked
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
     import torch
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 RUNS = Path("runs")
 """Where training leaves what it made, below the present folder."""
+PATIENCE = 0.5
+"""Seconds between two looks for the parent, where the system does not tell of its end."""
 
 
 def run_folder(dataset: str, method: str, augment: str | None = None) -> Path:
@@ -32,6 +46,42 @@ def rank() -> int:
 def processes() -> int:
     """How many processes train together."""
     return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def end_with(parent: int) -> None:
+    """Let this process end when its parent, of this number, does: a killed run leaves no worker behind.
+
+    What the parent's trackers watch over, such as shared memory, they remove when the last worker is gone.
+    """
+    threading.Thread(target=_await_end, args=(parent,), name="parent's end", daemon=True).start()
+
+
+def _await_end(parent: int) -> None:
+    with suppress(AttributeError, OSError):  # not all systems tell of another process's end
+        end = os.pidfd_open(parent)
+        if os.getppid() == parent:  # else it is over already, and the number may be another's
+            poll = select.poll()
+            poll.register(end, select.POLLIN)
+            poll.poll()
+    while os.getppid() == parent:
+        time.sleep(PATIENCE)
+    os._exit(1)
+
+
+def only_writer(train: Callable[Given, Result]) -> Callable[Given, Result]:
+    """A function that trains into its folder `out`, made the only one that does; of several processes, the first."""
+    arguments = inspect.signature(train)
+
+    @wraps(train)
+    def alone(*given: Given.args, **named: Given.kwargs) -> Result:
+        if rank() > 0:
+            return train(*given, **named)
+        out = Path(arguments.bind(*given, **named).arguments["out"])
+        check_writable(out / "config.json")
+        with locked(out, "trains in"):
+            return train(*given, **named)
+
+    return alone
 
 
 def package_versions(names: Sequence[str], missing: str | None = None) -> dict[str, str]:
@@ -73,3 +123,52 @@ def choose_device(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"device '{name}' was asked for, but no GPU is visible")
     return device
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """What `torch.save` wrote, on the CPU, without unpickling code.
+
+    Raises UserError where a byte of it changed since, which `torch.load` itself does not notice in a weight.
+    """
+    import torch
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a damaged file raises anything
+        reason = type(error).__name__
+        raise UserError(f"checkpoint '{path}' cannot be read ({reason}); remove it to start anew") from None
+    if damaged is not None or not isinstance(saved, dict):
+        raise UserError(f"checkpoint '{path}' is corrupt; remove it to start anew")
+    return saved
+
+
+def all_finite(state: Any) -> bool:
+    """Whether all real numbers in the tensors of nested dictionaries and lists are finite; asks each device once."""
+    import torch
+
+    flags: dict[torch.device, list[torch.Tensor]] = {}
+    for tensor in _tensors(state):
+        if tensor.is_floating_point():
+            flags.setdefault(tensor.device, []).append(tensor.isfinite().all())
+    return all(bool(torch.stack(each).all()) for each in flags.values())
+
+
+def diverged(what: str, updates: int, rate: float, out: Path, kept: int) -> UserError:
+    """The error for a training whose loss or weights, `what`, are no longer finite; `kept` updates lie in `out`."""
+    left = f"'{out}' keeps the checkpoint of update {kept}" if kept else f"'{out}' keeps nothing of it"
+    return UserError(
+        f"{what} after {updates} updates with learning rate {rate:g}, so training stopped; {left}: "
+        "choose another folder and a lower rate"
+    )
+
+
+def _tensors(state: Any) -> Iterator[torch.Tensor]:
+    import torch
+
+    if isinstance(state, torch.Tensor):
+        yield state
+    elif isinstance(state, Mapping | list | tuple):
+        for part in state.values() if isinstance(state, Mapping) else state:
+            yield from _tensors(part)

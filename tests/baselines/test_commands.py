@@ -269,7 +269,7 @@ def test_damaged_checkpoints_are_named(folder, tmp_path):
     config = json.loads((copy / "config.json").read_text())
     shutil.copy(folder / "model.safetensors", copy)
     (copy / "config.json").write_text(json.dumps({**config, "seeds": [0]}))
-    with pytest.raises(UserError, match="another architecture"):
+    with pytest.raises(UserError, match="another network"):
         load(copy)
     del config["goal_dims"]
     (copy / "config.json").write_text(json.dumps(config))

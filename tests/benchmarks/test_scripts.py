@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from compdiffuser.files import write_json
+from compdiffuser.files import pretrained_folder, read_json, write_json
 from compdiffuser.presets import PRESETS
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "benchmarks"
 FILES = [*sorted(SCRIPTS.glob("*.py")), ROOT / "docs" / "make_pictures.py"]
 WITH_OPTIONS = [path for path in FILES if "tyro.cli" in path.read_text()]
-DRY = ["evaluate_pointmaze", "evaluate_antmaze", "ghugare"]
+DRY = ["evaluate_pointmaze", "evaluate_worlds", "ghugare"]
 
 
 @pytest.fixture
@@ -45,11 +45,48 @@ def test_a_dry_run_prints_one_line_per_cell(script, name):
 
 
 def test_cells_are_those_of_the_bodies_in_the_registry(benchmark_script):
-    point, ant = (benchmark_script(f"evaluate_{kind}maze").CELLS for kind in ("point", "ant"))
+    point, learned = (benchmark_script(f"evaluate_{kind}").CELLS for kind in ("pointmaze", "worlds"))
     for name, record in PRESETS.items():
-        expected = {"point": point, "ant": ant}.get(record.domain.family, {})
-        for cells in (point, ant):
-            assert (f"{name}-replan" in cells) == (cells is expected)
+        shipped = (pretrained_folder() / name).is_dir()
+        assert (f"{name}-replan" in point) == (record.domain.family == "point")
+        assert (f"{name}-replan" in learned) == (record.domain.controller is None and shipped)
+
+
+def test_a_planner_has_the_cells_of_its_world(benchmark_script, tmp_path, monkeypatch):
+    script = benchmark_script("evaluate_worlds")
+    soccer, humanoid = "antsoccer-arena-stitch-v0", "humanoidmaze-giant-stitch-v0"
+    assert {"replan", "no-replan", "gsc"} <= set(script.cells_of(soccer)) == set(script.cells_of(f"{soccer}-17d"))
+    assert script.cells_of(f"{soccer}-17d")["gsc"] == [f"{soccer}-17d", "--sampler", "gsc", "--no-replan"]
+    assert set(script.cells_of(humanoid)) == {"replan", "no-replan", "noise", "true-heading"}
+    assert "horizon-8" in script.cells_of("antmaze-giant-stitch-v0")
+    for name in (f"{soccer}-17d", humanoid, "pointmaze-giant-stitch-v0", "controllers", f"{humanoid}-old"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(script, "pretrained_folder", lambda: tmp_path)
+    assert script.shipped() == [f"{soccer}-17d", humanoid]
+
+
+def test_a_cell_tells_how_long_it_took(benchmark_script, tmp_path, monkeypatch, capsys):
+    script = benchmark_script("evaluate_pointmaze")
+
+    def measured(*arguments):
+        write_json(arguments[arguments.index("--out") + 1], {"success": 50.0})
+        return "50% of 10\nmore\n", {"seconds": 3.0, "peak_memory": 7}
+
+    monkeypatch.setattr(script, "measured", measured)
+    assert script.run("one", ["a-planner"], script.Benchmark(results=tmp_path, jobs=2))
+    taken = {"seconds": 3.0, "peak_memory": 7, "side_by_side": 2}
+    assert read_json(tmp_path / "one.json") == {"success": 50.0, "evaluation": taken}
+    assert capsys.readouterr().out == "one: 50% of 10 (3 s)\n"
+
+
+def test_a_command_is_measured(benchmark_script):
+    reproduce = benchmark_script("reproduce")
+    said, took = reproduce.measured("--version")
+    assert said.startswith("compdiffuser ")
+    assert took["peak_memory"] > 2**20
+    assert took["seconds"] >= 0
+    with pytest.raises(reproduce.Failed, match="unknown dataset 'nothing'"):
+        reproduce.measured("data", "info", "nothing")
 
 
 def test_a_command_runs_in_a_process_of_its_own_and_says_why_it_failed(benchmark_script):

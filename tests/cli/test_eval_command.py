@@ -14,6 +14,7 @@ from compdiffuser.cli import main
 from compdiffuser.cli.contestants import chosen_controller, plan_config
 from compdiffuser.cli.evaluate import Eval
 from compdiffuser.compose import ORDERS, SamplerConfig
+from compdiffuser.evaluation import rollout
 from compdiffuser.files import pretrained_folder
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.planner import Planner
@@ -62,6 +63,24 @@ def test_json_goes_to_stdout_and_progress_to_stderr(planner, capsys, tmp_path):
     assert "episodes at their goal" in printed.err
     assert {path.name for path in tmp_path.iterdir()} == {"r.json", "task1.png", "task3.png"}
     assert [call["seed"][0] for call in planner.calls] == [0, 1_000_000]
+
+
+def test_an_evaluation_that_is_cut_off_says_so(planner, tmp_path, monkeypatch):
+    """Before its first seed, between two, and not at its end; an old result does not pass for the new one."""
+    out, held, evaluate = tmp_path / "r.json", [], rollout.evaluate
+    out.write_text('{"complete": true, "success": 99.0}')
+
+    def looking(*given, **named):
+        held.append(json.loads(out.read_text()))
+        return evaluate(*given, **named)
+
+    monkeypatch.setattr(rollout, "evaluate", looking)
+    assert Eval("any", tasks="1", episodes=1, seeds=2, workers=0, json=True, out=out).run() == 0
+    held.append(json.loads(out.read_text()))
+    assert [found["complete"] for found in held] == [False, False, True]
+    assert [found.get("seeds") for found in held] == [None, [0], [0, 1]]
+    assert "success" not in held[0]
+    assert {found["dataset"] for found in held} == {MEDIUM.name}
 
 
 @pytest.mark.slow

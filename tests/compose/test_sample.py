@@ -11,6 +11,7 @@ from compdiffuser.compose.orders import ORDERS, parallel
 from compdiffuser.compose.sample import INITIAL, guided, sample
 from compdiffuser.compose.score import overlap_distance
 from compdiffuser.diffusion.conditions import Conditions
+from compdiffuser.types import UserError
 
 SIZES = {"horizon": HORIZON, "overlap": OVERLAP}
 
@@ -102,6 +103,13 @@ def test_guidance_reaches_the_samples():
     )
     assert torch.allclose(plain, same, atol=1e-5)
     assert not torch.allclose(plain, strong, atol=1e-2)
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), 1j, "2"])
+def test_guidance_is_a_finite_number(weight):
+    chains = chains_of(2)
+    with pytest.raises(UserError, match="guidance must be a finite number, not"):
+        sample(coupled, chains, schedule_of(), parallel(chains), guidance=weight, **SIZES)
 
 
 def test_the_seed_decides_the_sample():

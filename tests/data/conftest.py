@@ -9,7 +9,7 @@ from compdiffuser.types import Episodes
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small stitch dataset, made by one worker: three shards and one for validation."""
+    """A small stitch dataset, made by one worker: four shards and one for validation."""
     return make("pointmaze-medium-stitch-v0", 120, workers=1, out=tmp_path_factory.mktemp("data") / "small.npz")
 
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -6,10 +7,12 @@ import pytest
 from compdiffuser.cli import main
 from compdiffuser.data import generate, storage
 from compdiffuser.data.explore import REDRAW
+from compdiffuser.data.lockstep import alone
 from compdiffuser.data.recipes import recipe
 from compdiffuser.data.statistics import statistics
+from compdiffuser.domains import World
 from compdiffuser.domains.body import uprightness
-from compdiffuser.experts.policy import expert_for
+from compdiffuser.experts.policy import experts_for
 from compdiffuser.presets import Preset, preset
 from compdiffuser.types import UserError
 
@@ -19,24 +22,32 @@ STITCH, EXPLORE = preset("antmaze-medium-stitch-v0"), preset("antmaze-medium-exp
 class Trembling:
     """A steersman that hardly moves an ant and remembers what it was told."""
 
-    name = "trembling"
+    name, actions, noise, limit = "trembling", 8, 0.05, 0.1
 
     def __init__(self) -> None:
         self.told: list[np.ndarray] = []
 
-    def __call__(self, observation, direction, rng):
-        self.told.append(direction)
-        return rng.uniform(-0.1, 0.1, 8)
+    def act(self, observations, directions):
+        self.told.extend(directions.copy())
+        return np.zeros((len(observations), 8))
 
 
 def shortened(dataset: Preset, steps: int) -> Preset:
     return replace(dataset, recording=replace(dataset.recording, steps=steps))
 
 
+@cache
+def opened() -> World:
+    return EXPLORE.domain.open()
+
+
+def recorded(dataset: Preset, policy: Trembling, seed: int = 0) -> dict[str, np.ndarray]:
+    return alone(recipe(dataset, [policy]).record(opened(), 0, np.random.default_rng(seed))).arrays()
+
+
 def test_directions_are_redrawn_every_ten_steps():
     policy = Trembling()
-    maker = recipe(shortened(EXPLORE, 45), policy)
-    arrays = maker.record(0, np.random.default_rng(0)).arrays()
+    arrays = recorded(shortened(EXPLORE, 45), policy)
     assert {name: array.shape for name, array in arrays.items()} == {
         "observations": (45, 29), "actions": (45, 8), "qpos": (45, 15), "qvel": (45, 14),
     }  # fmt: skip
@@ -44,22 +55,21 @@ def test_directions_are_redrawn_every_ten_steps():
     np.testing.assert_allclose(np.linalg.norm(told, axis=1), 1.0)
     changed = np.flatnonzero(np.abs(np.diff(told, axis=0)).max(axis=1) > 0) + 1
     np.testing.assert_array_equal(changed, np.arange(REDRAW, 45, REDRAW))
-    again = recipe(shortened(EXPLORE, 45), Trembling()).record(0, np.random.default_rng(0)).arrays()
+    again = recorded(shortened(EXPLORE, 45), Trembling())
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, again[name])
 
 
 def test_an_ant_starts_in_free_cells_on_its_feet():
-    maker = recipe(shortened(EXPLORE, 2), Trembling())
-    first = np.stack([maker.record(n, np.random.default_rng(n)).arrays()["qpos"][0] for n in range(20)])
-    assert not maker.maze.in_wall(first[:, :2]).any()
+    first = np.stack([recorded(shortened(EXPLORE, 2), Trembling(), seed)["qpos"][0] for seed in range(20)])
+    assert not EXPLORE.maze.in_wall(first[:, :2]).any()
     assert (uprightness(first[:, 3:7]) > 0).all()
 
 
 def test_an_ant_is_steered_to_the_next_cell():
     policy = Trembling()
-    maker = recipe(shortened(STITCH, 3), policy)
-    path = maker.record_from((1, 1), np.random.default_rng(0)).arrays()["observations"][:, :2]
+    maker = recipe(shortened(STITCH, 3), [policy])
+    path = alone(maker.record_from((1, 1), opened(), np.random.default_rng(0))).arrays()["observations"][:, :2]
     assert maker.maze.cell(path[0]) == (1, 1)
     ahead = path[0] + 4 * policy.told[0]
     assert not maker.maze.in_wall(ahead)
@@ -78,7 +88,7 @@ def test_walking_needs_an_expert(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "length", "cells"), [(STITCH.name, 201, 3.5), (EXPLORE.name, 501, 0.3)])
 def test_recorded_ants_meet_no_wall_and_no_episode_is_broken(tmp_path, name, length, cells):
-    path = generate.make(name, 6, 1, out=tmp_path / "ant.npz", steersman=expert_for(preset(name)))
+    path = generate.make(name, 6, 1, out=tmp_path / "ant.npz", steersmen=experts_for(preset(name)))
     assert storage.manifest_of(path)["recipe"]["policy"].startswith("ant-expert-")
     episodes = storage.load(path)
     assert episodes.lengths.tolist() == [length] * 6

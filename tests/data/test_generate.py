@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from compdiffuser.data import generate, storage
+from compdiffuser.data.lockstep import alone
 from compdiffuser.data.stitch import Stitch
 from compdiffuser.domains.mazes import maze
 from compdiffuser.domains.simulators import open_simulator
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
-SMALL, SMALL_EPISODES = "pointmaze-medium-stitch-v0", 120  # as the fixture `small` has it: four shards
+SMALL, SMALL_EPISODES = "pointmaze-medium-stitch-v0", 120  # as the fixture `small` has it: five shards
+WORLD = preset(SMALL).domain
 
 
 @pytest.mark.slow
@@ -67,7 +69,7 @@ def test_killed_halfway_it_leaves_nothing_that_loads_and_resumes(small, tmp_path
     stream = generate.parallel.stream
     monkeypatch.setattr(generate.parallel, "stream", lambda f, j, *a, **k: jobs.extend(j) or stream(f, j, *a, **k))
     generate.make(SMALL, SMALL_EPISODES, workers=1, out=out)
-    assert len(jobs) == 4 - left < 4
+    assert len(jobs) == 5 - left < 5
     assert out.read_bytes() == small.read_bytes()
     assert not list(tmp_path.glob(".*"))
 
@@ -118,13 +120,13 @@ def test_recorded_actions_replay_in_the_real_environment(small):
 
 def test_a_body_brings_its_own_policy(tmp_path):
     class Still:
-        name = "still"
+        name, actions, noise, limit = "still", 2, 0.0, 1.0
 
-        def __call__(self, observation, direction, rng):
-            assert np.linalg.norm(direction) == pytest.approx(1.0, abs=1e-3)
-            return np.zeros(2)
+        def act(self, observations, directions):
+            np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1.0, atol=1e-3)
+            return np.zeros((len(observations), 2))
 
-    episode = Stitch(preset(SMALL), Still()).record(0, np.random.default_rng(0)).arrays()
+    episode = alone(Stitch(preset(SMALL), [Still()]).record(WORLD.open(), 0, np.random.default_rng(0))).arrays()
     assert np.abs(np.diff(episode["observations"], axis=0)).max() < 1e-6
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from compdiffuser.data.generate import make
+from compdiffuser.data.lockstep import alone
 from compdiffuser.data.regions import REGIONS, Regions, path
 from compdiffuser.data.storage import load
 from compdiffuser.domains.mazes import maze
@@ -44,10 +45,12 @@ def test_paths_do_not_take_a_short_cut_outside_the_region():
 @pytest.mark.slow
 def test_recordings_show_the_way_into_every_region_and_out_of_it():
     """The large maze's last region meets the second in two cells; both are starts and goals."""
-    recipe = Regions(preset("robotics-pointmaze-large-v0"))
+    large = preset("robotics-pointmaze-large-v0")
+    recipe, world = Regions(large), large.domain.open()
     starts, ends = set(), set()
     for episode in range(2, 180, 3):
-        positions = recipe.record(episode, np.random.default_rng(episode)).arrays()["observations"][:, :2]
+        recording = alone(recipe.record(world, episode, np.random.default_rng(episode)))
+        positions = recording.arrays()["observations"][:, :2]
         starts.add(recipe.maze.cell(positions[0]))
         ends.add(recipe.maze.cell(positions[-1]))
     assert starts & {(1, 6), (5, 6)}

@@ -86,6 +86,17 @@ def goal_of(episode: int) -> Array:
     return np.array(goals[rng.integers(len(goals))])
 
 
+def test_a_ball_that_is_touched_is_not_moved():
+    rows = np.zeros((12, 42), np.float32)
+    rows[:, 3] = 1  # upright
+    rows[:, 15] = [0, 3, 6, 6, 0, 0.2, 0.5, 0.5, 0, 2, 1, 0]  # the ball's x: dribbled, touched, taken there and back
+    episodes = Episodes(rows, np.zeros((12, 8)), np.array([0, 4, 8]), np.array([4, 4, 4]))
+    figures = statistics(episodes, preset("antsoccer-arena-stitch-v0"))
+    assert (figures["ball_moves"], figures["ball_metres"]) == (pytest.approx(2 / 3, abs=1e-3), 3.0)
+    assert statistics(episodes[1], preset("antsoccer-arena-stitch-v0"))["ball_metres"] is None
+    assert "ball_moves" not in statistics(ants((WAY, [FEET] * 5)), preset("antmaze-medium-stitch-v0"))
+
+
 def test_observations_of_another_body_are_refused(three):
     with pytest.raises(UserError, match="an observation of the ant has 29 numbers, not 2"):
         statistics(three, preset("antmaze-medium-stitch-v0"))

@@ -100,6 +100,10 @@ def test_home_is_the_platforms_cache_unless_set(monkeypatch, tmp_path):
         ({"terminals": np.zeros(4, bool)}, "field 'terminals' has 4 rows, but 'observations' has 6"),
         ({"observations": np.full((6, 2), np.nan)}, "field 'observations' holds nan in row 0"),
         ({"qvel": np.array([[0.0]] * 5 + [[-np.inf]])}, "field 'qvel' holds -inf in row 5"),
+        (
+            {"observations": np.array([[0.0, 0.0]] * 4 + [[0.0, 1e300]] * 2)},
+            r"field 'observations' holds 1e\+300 in row 4, too large for float32",
+        ),
         ({"observations": np.zeros(6)}, r"field 'observations' has shape \[6\], expected \[S, dimensions\]"),
         ({"actions": np.array([["left"]] * 6)}, "field 'actions' holds <U4 values, expected numbers"),
         ({k: v[:0] for k, v in FIELDS.items()}, "at least one episode, this one has 0"),

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from compdiffuser.cli.summary import show
+from compdiffuser.evaluation.causes import CAUSES
 from compdiffuser.evaluation.results import provenance, summarize
-from compdiffuser.evaluation.rollout import CAUSES, EpisodeResult
-from compdiffuser.following.follower import Decision
+from compdiffuser.evaluation.rollout import EpisodeResult
+from compdiffuser.following.decision import Decision
 from compdiffuser.types import UserError
 
 GIANT = "pointmaze-giant-stitch-v0"

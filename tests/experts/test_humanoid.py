@@ -12,7 +12,7 @@ from compdiffuser.data.statistics import statistics
 from compdiffuser.domains.body import BODIES
 from compdiffuser.experts.config import expert_config
 from compdiffuser.experts.evaluation import long_walk
-from compdiffuser.experts.policy import expert_for, load_expert
+from compdiffuser.experts.policy import experts_for, load_expert
 from compdiffuser.experts.simulators import Simulators
 from compdiffuser.files import pretrained_folder, read_json
 from compdiffuser.presets import PRESETS, preset
@@ -33,7 +33,7 @@ def test_the_expert_walks_as_it_is_told_and_gets_up(pose, metres):
 
 @pytest.mark.slow
 def test_the_student_records_walks_to_goals_four_cells_away(tmp_path):
-    file = generate.make(NAME, 10, workers=1, out=tmp_path / "a.npz", steersman=expert_for(preset(NAME)))
+    file = generate.make(NAME, 10, workers=1, out=tmp_path / "a.npz", steersmen=experts_for(preset(NAME)))
     assert storage.manifest_of(file)["recipe"]["policy"].startswith("humanoid-student-expert-")
     figures = statistics(storage.load(file), preset(NAME))
     assert figures["goal_reached"] >= 0.8
@@ -48,7 +48,7 @@ def test_the_same_seed_gives_the_same_file_whatever_the_workers(tmp_path, monkey
     short = replace(preset(NAME), name=name, recording=replace(preset(NAME).recording, steps=30))
     monkeypatch.setitem(PRESETS, name, short)
     files = [
-        generate.make(name, 2, workers=workers, out=tmp_path / f"{workers}.npz", steersman=expert_for(short))
+        generate.make(name, 2, workers=workers, out=tmp_path / f"{workers}.npz", steersmen=experts_for(short))
         for workers in (1, 2)
     ]
     assert files[0].read_bytes() == files[1].read_bytes()
@@ -82,11 +82,11 @@ def test_workers_need_no_pytorch():
 def test_an_expert_that_cannot_record_a_dataset_is_a_sentence():
     humanoid, experts = preset(NAME), pretrained_folder() / "experts"
     with pytest.raises(UserError, match=r"ant-expert-.* moves the body 'ant'; '.*' needs one for 'humanoid'"):
-        expert_for(humanoid, experts / "ant")
+        experts_for(humanoid, experts / "ant")
     with pytest.raises(UserError, match="must be told its heading, which recorded observations lack; use its student"):
-        expert_for(humanoid, experts / "humanoid")
+        experts_for(humanoid, experts / "humanoid")
     with pytest.raises(UserError, match="holds a planner, not an expert"):
-        expert_for(humanoid, pretrained_folder() / "pointmaze-medium-stitch-v0")
+        experts_for(humanoid, pretrained_folder() / "pointmaze-medium-stitch-v0")
 
 
 def test_what_an_observation_says_of_a_humanoid():

@@ -7,7 +7,7 @@ import torch
 from small_experts import tiny, untrained
 
 from compdiffuser.experts.config import EXPERTS, ExpertConfig, expert_config
-from compdiffuser.experts.policy import Expert, expert_for, load_expert, save_expert
+from compdiffuser.experts.policy import Expert, experts_for, load_expert, save_expert
 from compdiffuser.experts.simulators import Simulators
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
@@ -81,8 +81,8 @@ def test_what_does_not_fit_is_a_sentence():
 def test_a_missing_or_damaged_expert_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("compdiffuser.experts.policy.pretrained_folder", lambda: tmp_path)
     with pytest.raises(UserError, match="no ant expert is shipped; train one with: compdiffuser data expert ant"):
-        expert_for(preset("antmaze-medium-stitch-v0"))
-    assert expert_for(preset("pointmaze-medium-stitch-v0")) is None
+        experts_for(preset("antmaze-medium-stitch-v0"))
+    assert experts_for(preset("pointmaze-medium-stitch-v0")) == ()
     folder = tmp_path / "broken"
     save_expert(folder, untrained(tiny("ant"))[1], tiny("ant"), {})
     (folder / "actor.safetensors").write_bytes(b"x" * 20)
@@ -94,6 +94,19 @@ def test_a_missing_or_damaged_expert_is_a_sentence(tmp_path, monkeypatch):
     (folder / "config.json").write_text("{}")
     with pytest.raises(UserError, match="does not describe an expert"):
         load_expert(folder)
+
+
+def test_an_expert_of_ones_own_takes_the_place_of_the_one_for_its_body(tmp_path):
+    soccer = preset("antsoccer-arena-stitch-v0")
+    shipped = experts_for(soccer)
+    assert [expert.config.name for expert in shipped] == ["ant", "ball"]
+    save_expert(tmp_path, untrained(tiny("ball"))[1], tiny("ball"), {})
+    ant, ball = experts_for(soccer, tmp_path)
+    assert ant.name == shipped[0].name
+    assert ball.name == load_expert(tmp_path, soccer.recording.noise)[0].name != shipped[1].name
+    save_expert(tmp_path / "student", untrained(tiny("humanoid-student"))[1], tiny("humanoid-student"), {})
+    with pytest.raises(UserError, match=r"moves the body 'humanoid'; '.*' needs one for 'ant' or 'ant-ball'"):
+        experts_for(soccer, tmp_path / "student")
 
 
 def test_the_shipped_ant_acts_as_it_always_did():

@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from small_experts import tiny
 from compdiffuser.experts.config import EXPERTS
 from compdiffuser.experts.figures import write_log
 from compdiffuser.experts.policy import load_expert
-from compdiffuser.experts.training import train_expert
+from compdiffuser.experts.training import Run, train_expert
 from compdiffuser.types import UserError
 
 RUN = """
@@ -128,6 +129,44 @@ def test_a_run_that_was_killed_before_its_last_actor_gets_it_when_started_again(
     (tmp_path / "config.json").unlink()
     train_expert(small, tmp_path, processes=0, progress=False)
     assert load_expert(tmp_path)[1].name == small.name
+
+
+def test_a_run_that_diverges_keeps_its_last_good_checkpoint(tmp_path, short_walks):
+    config = tiny("ant", checkpoint_every=32, measure_every=10**6)
+    train_expert(replace(config, steps=96), tmp_path, processes=0, progress=False)
+    before, log = load_expert(tmp_path)[0].weights, (tmp_path / "log.csv").read_bytes()
+    saved = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    for group in saved["learner"]["optimizer"]["param_groups"]:
+        group["weight_decay"] = math.inf  # the next update leaves nothing finite
+    torch.save(saved, tmp_path / "checkpoint.pt")
+    updates = saved["learner"]["updates"]
+    said = rf"not finite after \d+ updates with learning rate 0.0003, .* keeps the checkpoint of update {updates}:"
+    with pytest.raises(UserError, match=said):
+        train_expert(config, tmp_path, processes=0, progress=False)
+    assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["steps"] == 96
+    after = load_expert(tmp_path)[0].weights
+    assert all((after[name] == weight).all() for name, weight in before.items())
+    assert (tmp_path / "log.csv").read_bytes() == log
+
+
+def test_a_run_that_was_killed_between_its_files_repairs_them_at_once(small, tmp_path, short_walks, monkeypatch):
+    """Before its next step, be it over or not."""
+    short = replace(small, steps=128, checkpoint_every=128, log_every=128, measure_every=10**6)
+    train_expert(short, tmp_path, processes=0, progress=False)
+    expected, log = load_expert(tmp_path)[0].weights, (tmp_path / "log.csv").read_bytes()
+
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "advance", stop)
+    for lost in ("config.json", "actor*.safetensors", "log.csv"):
+        for path in tmp_path.glob(lost):
+            path.unlink()
+        with pytest.raises(KeyboardInterrupt):
+            train_expert(replace(short, steps=192), tmp_path, processes=0, progress=False)
+        found = load_expert(tmp_path)[0].weights
+        assert all((found[name] == weight).all() for name, weight in expected.items())
+        assert (tmp_path / "log.csv").read_bytes() == log
 
 
 def test_a_log_keeps_every_digit_of_its_counts(tmp_path):

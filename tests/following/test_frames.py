@@ -42,7 +42,7 @@ def walks():
 def humanoid() -> InverseController:
     torch.manual_seed(0)
     estimator = HeadingEstimator(HeadingNetwork(HeadingConfig(hidden=(16,))))
-    return InverseController(InverseDynamics(HUMANOID).eval(), 0.06, estimator=estimator)
+    return InverseController(InverseDynamics(HUMANOID).eval(), (0.06,), estimator=estimator)
 
 
 def ants(number: int) -> np.ndarray:
@@ -67,14 +67,14 @@ def turned_ants(observations: np.ndarray, angle: float) -> np.ndarray:
 @pytest.mark.parametrize("angle", [0.4, 2.0, -3.0])
 def test_an_ant_that_sees_by_its_heading_knows_no_north(angle):
     torch.manual_seed(0)
-    controller = InverseController(InverseDynamics(ANT).eval(), 0.1)
+    controller = InverseController(InverseDynamics(ANT).eval(), (0.1,))
     observations, targets = ants(20), np.random.default_rng(1).normal(size=(20, 2))
     other = turned_ants(observations, angle)
     np.testing.assert_allclose(BODIES["ant"].heading(other) - BODIES["ant"].heading(observations), angle, atol=7)
     acted = controller(other, turned(targets, np.full(20, angle)))
     np.testing.assert_allclose(acted, controller(observations, targets), atol=1e-4)
     torch.manual_seed(0)
-    world = InverseController(InverseDynamics(replace(ANT, frame="world")).eval(), 0.1)
+    world = InverseController(InverseDynamics(replace(ANT, frame="world")).eval(), (0.1,))
     assert np.abs(world(other, turned(targets, np.full(20, angle))) - world(observations, targets)).max() > 0.01
 
 
@@ -177,7 +177,7 @@ def test_mistakes_are_sentences(humanoid):
         replace(HUMANOID, frame="moon")
     with pytest.raises(UserError, match="takes observations of 69, not 29"):
         humanoid(np.zeros((1, 29)), np.zeros((1, 2)))
-    ant = InverseController(InverseDynamics(ANT), 0.1, source="runs/ant")
+    ant = InverseController(InverseDynamics(ANT), (0.1,), source="runs/ant")
     with pytest.raises(UserError, match="'runs/ant' drives the body 'ant'; 'humanoidmaze-medium-stitch-v0' moves"):
         PlanFollower(OraclePlanner("medium"), MEDIUM, Following(), ant)
     assert BODIES["humanoid"].control["frame"] == "heading"

@@ -7,7 +7,7 @@ from oracle import OraclePlanner
 
 from compdiffuser.cli import main
 from compdiffuser.domains.mazes import maze
-from compdiffuser.evaluation.rollout import LOST, TIME_OUT, _cause
+from compdiffuser.evaluation.causes import FALLEN, TIME_OUT, Ending, cause_of
 from compdiffuser.files import pretrained_folder, read_json, write_json
 from compdiffuser.following.controllers import controller_for
 from compdiffuser.following.follower import Following, PlanFollower
@@ -34,7 +34,7 @@ def ants(xy, upside_down: bool = False) -> np.ndarray:
 @pytest.fixture
 def controller() -> InverseController:
     torch.manual_seed(0)
-    return InverseController(InverseDynamics(SMALL).eval(), speed=0.1)
+    return InverseController(InverseDynamics(SMALL).eval(), speeds=(0.1,))
 
 
 def pushed_by_actions(episodes: int = 30, length: int = 40) -> Episodes:
@@ -55,7 +55,7 @@ def test_the_horizon_is_the_time_that_the_distance_takes(controller):
     np.testing.assert_array_equal(controller.horizons(at, targets), [12, 20, 4, 28])
     assert controller(at, targets).shape == (4, 8)
     assert np.abs(controller(at, targets)).max() <= 1
-    one = InverseController(InverseDynamics(replace(SMALL, horizons=(12, 12))), speed=0.1)
+    one = InverseController(InverseDynamics(replace(SMALL, horizons=(12, 12))), speeds=(0.1,))
     np.testing.assert_array_equal(one.horizons(at, targets), 12)
 
 
@@ -103,7 +103,7 @@ def test_falls_are_noted_once_and_explain_a_failure(controller):
     for _ in range(300):  # longer than patience: a new plan would not help it up
         policy.act(ants(start[None], upside_down=True), active)
     assert [(d.reason, d.planned) for d in policy.decisions[0]] == [("start", True), ("fallen", False)]
-    assert _cause(False, False, policy.decisions[0]) == LOST
+    assert cause_of(Ending(fallen=True, decisions=policy.decisions[0]), ANT.space) == FALLEN
     policy.act(ants(start[None]), active)
     policy.act(ants(start[None], upside_down=True), active)
     assert [d.reason for d in policy.decisions[0]] == ["start", "fallen", "fallen"]
@@ -124,7 +124,7 @@ def test_a_pushed_ant_is_replanned_with_fewer_chunks_and_a_wedged_one_after_its_
     for _ in range(controller.patience + 2):
         policy.act(stays, active)
     assert policy.decisions[0][-1].reason == "stuck"
-    assert _cause(False, False, policy.decisions[0]) == TIME_OUT
+    assert cause_of(Ending(decisions=policy.decisions[0]), ANT.space) == TIME_OUT
 
 
 def test_the_target_lies_the_look_ahead_before_the_ant(controller):
@@ -151,7 +151,7 @@ def test_a_controller_of_one_horizon_is_led_that_far_ahead(controller):
     assert controller.steps_ahead == round(controller.look_ahead / controller.speed) == 12
     for horizon in (1, 7):
         network = InverseDynamics(replace(SMALL, horizons=(horizon, horizon)))
-        assert InverseController(network, speed=0.1).steps_ahead == horizon
+        assert InverseController(network, speeds=(0.1,)).steps_ahead == horizon
 
 
 def test_mistakes_are_sentences(tmp_path, monkeypatch, controller, capsys):

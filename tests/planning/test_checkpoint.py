@@ -45,7 +45,7 @@ def test_another_architecture_is_told(folder):
     config = json.loads((folder / CONFIG).read_text())
     config["denoiser"]["network"]["width"] = 64
     (folder / CONFIG).write_text(json.dumps(config))
-    with pytest.raises(UserError, match="weights of another architecture than its config says"):
+    with pytest.raises(UserError, match="weights of another network than its config says"):
         load(folder)
 
 

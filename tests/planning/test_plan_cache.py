@@ -56,7 +56,7 @@ def test_another_planner_has_other_plans(planner):
     assert fingerprint(other) != fingerprint(planner)
     assert fingerprint(planner) == fingerprint(planner.with_sampler())
     other = planner.with_sampler()
-    other.calibration = replace(planner.calibration, probes=(0.1,))
+    other.calibration = replace(planner.calibration, reach=9.0)
     assert fingerprint(other) != fingerprint(planner)
 
 

@@ -6,7 +6,8 @@ from PIL import Image
 
 from compdiffuser.domains import Space
 from compdiffuser.domains.mazes import maze
-from compdiffuser.plotting.plans import animate_denoising, chunk_colors, plot_plan
+from compdiffuser.plotting.drawing import chunk_colors
+from compdiffuser.plotting.plans import animate_denoising, plot_plan
 from compdiffuser.types import UserError
 
 

@@ -69,19 +69,18 @@ def test_refined_candidates_are_close_to_their_parents(tiny):
 
 def test_automatic_k_tries_every_k_that_could_reach(tiny):
     calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
-    lines = np.array([0.3, 0.6, 2.3])
+    lines = [[0.3], [0.6], [2.3]]
     assert chunk_choices("auto", lines, [None] * 3, calibration, most=4) == [[1, 2, 3, 4], [2, 3, 4], [4]]
 
 
 def test_on_a_known_way_automatic_k_follows_from_its_length(tiny):
     calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
-    way = torch.tensor([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])  # 3 long, from one end to the other 1
-    lines = np.ones(2)
-    assert chunk_choices("auto", lines, [way[:3], None], calibration, 20)[0] == [6, 8, 9, 11, 13, 15, 16, 18]
-    long, line = chunk_choices("auto", lines, [way, None], calibration, 20)
+    lines = [[1.0], [1.0]]
+    assert chunk_choices("auto", lines, [[2.0], None], calibration, 20)[0] == [6, 8, 9, 11, 13, 15, 16, 18]
+    long, line = chunk_choices("auto", lines, [[3.0], None], calibration, 20)
     assert long == [10, 11, 13, 14, 16, 17, 19, 20], "no more than the preset tries"
     assert (line[0], line[-1]) == (3, 20)
-    assert chunk_choices(5, lines, [way, None], calibration, 20) == [[5], [5]]
+    assert chunk_choices(5, lines, [[3.0], None], calibration, 20) == [[5], [5]]
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ import importlib.util
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-import uvicorn
 from fastapi import FastAPI
 
 from compdiffuser.web.app import create_app
 from compdiffuser.web.library import Library
 from compdiffuser.web.scheduler import Job
-from compdiffuser.web.server import Server, bind
+from compdiffuser.web.server import Server, bind, configured
 from compdiffuser.web.settings import Settings
 
 _spec = importlib.util.spec_from_file_location("client", Path(__file__).parents[2] / "docs" / "client.py")
@@ -28,7 +28,7 @@ def serving(settings: Settings, library: Library, grace: int = 1) -> Iterator[tu
     """A running server: its address, and the application for looking inside. It is told to stop at the end."""
     app = create_app(settings, library)
     listener = bind("127.0.0.1", 0)
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=grace)
+    config = configured(app, replace(settings, grace=grace))
     server = Server(config, app.state.service.scheduler.close)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -140,3 +140,43 @@ def test_a_page_whose_server_has_a_token_asks_for_it_once(browser, library):
         page.reload()
         page.wait_for_selector("html[data-ready]")
         page.context.close()
+
+
+def straight(**changes):
+    """An exported plan of two chunks along a corridor, with a change."""
+    states = [[-1 + 0.01 * t, 1] for t in range(64)]
+    plan = {
+        "model": MODEL, "start": [-1, 1], "goal": [-0.3, 1], "n_chunks": 2, "horizon": 40, "overlap": 16,
+        "states": states, "length": 0.6, "confidence": 0.5, "seconds": 1.0, "score": 0.1, "ok": True, "complete": True,
+    }  # fmt: skip
+    return {"format": "compdiffuser-plan", "version": 1, "link": LINK, "plans": {"a": plan | changes}}
+
+
+IMPOSSIBLE = [
+    {"n_chunks": 1e9}, {"n_chunks": 2.5}, {"n_chunks": 3}, {"horizon": 1e9}, {"overlap": 40}, {"overlap": -1e9},
+    {"states": []}, {"states": [[0, 0]] * 3}, {"states": [[1e300, 0]] * 64}, {"states": {"length": 64}},
+    {"start": "here"}, {"length": "far"}, {"score": "good"}, {"candidates": [{"n_chunks": 1e9, "path": [[0, 0]]}]},
+    {"candidates": {"0": 1}}, {"verdict": {"told": {}}}, {"options": {"chunks": 1e12}}, {"options": {"order": "<b>"}},
+]  # fmt: skip
+
+
+def test_a_file_that_cannot_be_a_plan_is_refused_in_a_sentence(page, tmp_path):
+    file = tmp_path / "plan.json"
+
+    def read(text: str, sentence: str) -> None:
+        page.evaluate("document.getElementById('hint').textContent = ''")
+        file.write_text(text)
+        page.set_input_files("#import", file)
+        page.locator("#hint", has_text=sentence).wait_for()
+
+    damaged = "The plan in this file is damaged."
+    for change in IMPOSSIBLE:
+        read(json.dumps(straight(**change)), damaged)
+    read("[" * 100_000, "This file is not JSON.")
+    read("null", "This file is not an exported plan.")
+    read(json.dumps(straight() | {"plans": [1]}), "This file is not an exported plan.")
+    read(json.dumps(straight(model="x" * 5000)), "This server has no model 'xxx")
+    read(" " * 33 * 2**20, "A plan has at most 32 MB, this file has 33 MB.")
+    assert page.locator("path.chunk").count() == 0
+    read(json.dumps(straight()), "plan.json was read.")
+    assert page.locator("path.chunk").count() == 2

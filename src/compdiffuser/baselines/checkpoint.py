@@ -10,18 +10,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from compdiffuser.artifact import CONFIG, Artifact, arrays, read_config, tensors
+from compdiffuser.artifact import Artifact, arrays, describing, read_config, record_of, tensors
 from compdiffuser.artifact import load as load_artifact
 from compdiffuser.artifact import save as save_artifact
 from compdiffuser.baselines import method
 from compdiffuser.baselines.agent import Agent, Sizes
 from compdiffuser.baselines.policy import GoalPolicy
 from compdiffuser.baselines.presets import config_from
+from compdiffuser.checks import brief, whole
 from compdiffuser.presets import Preset
+from compdiffuser.restoring import built
 from compdiffuser.types import UserError
 
 KIND = "baseline"
 FORMAT = 3
+MOST_NUMBERS, MOST_SEEDS = 4_096, 1_024
+"""Numbers of an observation, an action and a goal; seeds trained side by side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +70,8 @@ class BaselineCheckpoint:
 
 def method_in(folder: str | os.PathLike[str]) -> str | None:
     """The baseline whose checkpoint a folder holds; None where it holds none."""
-    return (read_config(folder) or {}).get("method")
+    found = (read_config(folder) or {}).get("method")
+    return found if isinstance(found, str) else None
 
 
 def load(folder: str | os.PathLike[str], expected: str | None = None) -> BaselineCheckpoint:
@@ -76,27 +81,35 @@ def load(folder: str | os.PathLike[str], expected: str | None = None) -> Baselin
     if expected is not None and found not in (None, expected):
         raise UserError(f"'{folder}' holds a checkpoint of {found}, not of {expected}")
     artifact = load_artifact(folder, KIND, FORMAT)
-    values, path = artifact.config, folder / CONFIG
-    try:
-        name = values["method"]
+    values = artifact.config
+    with describing(folder, KIND):
+        name, revision = values["method"], values["revision"]
         chosen = method(name)
-        if values["revision"] != chosen.revision:
-            raise UserError(f"'{folder}' was trained by another version of {name}; train it anew")
+    if revision != chosen.revision:
+        raise UserError(f"'{folder}' was trained by another version of {name}; train it anew")
+    with describing(folder, KIND):
         config = config_from(chosen.config, values["config"])
         sizes, seeds = Sizes(**values["sizes"]), tuple(values["seeds"])
         preset, dims = Preset.from_dict(values["preset"]), tuple(values["goal_dims"])
-        agent: Agent = chosen.agent(config, sizes, seeds)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"'{path}' does not describe a baseline: {error}") from None
-    weights = tensors(artifact.parts["model"])
-    shapes = {name: weight.shape for name, weight in agent.state_dict().items()}
-    if shapes != {name: weight.shape for name, weight in weights.items()}:
-        raise UserError(f"'{folder}' holds weights of another architecture than its config says")
-    return BaselineCheckpoint(name, config, sizes, dims, seeds, weights, preset, values.get("record", {}))
+        record = record_of(values)
+        _check_numbers(sizes, seeds, dims)
+    built(lambda: chosen.agent(config, sizes, seeds), artifact.parts["model"], folder)
+    return BaselineCheckpoint(name, config, sizes, dims, seeds, tensors(artifact.parts["model"]), preset, record)
+
+
+def _check_numbers(sizes: Sizes, seeds: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    """Raises UserError where sizes, seeds and dimensions of the goal cannot be, or do not agree."""
+    whole(sizes, *Sizes._fields, most=MOST_NUMBERS)
+    apart = 1 <= len({*seeds}) == len(seeds) <= MOST_SEEDS
+    if not apart or not all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds):
+        raise UserError(f"seeds are 1 to {MOST_SEEDS} different whole numbers of at least 0, not {brief(list(seeds))}")
+    if len(dims) != sizes.goal or not all(type(dim) is int and 0 <= dim < sizes.observation for dim in dims):
+        raise UserError(f"a goal is {sizes.goal} dimensions of {sizes.observation}, not {brief(list(dims))}")
 
 
 def _method(folder: Path) -> str | None:
     """The method that a folder's config names, be it a baseline's or a planner's."""
     values = read_config(folder) or {}
     record = values.get("record")
-    return values.get("method") or (record.get("method") if isinstance(record, dict) else None)
+    found = values.get("method") or (record.get("method") if isinstance(record, dict) else None)
+    return brief(found) if found else None

@@ -8,17 +8,19 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from compdiffuser.baselines.goals import ACTOR_GOALS, LATER, VALUE_GOALS, GoalMix
+from compdiffuser.checks import brief, typed, widths
 from compdiffuser.training.config import Schedule, check_schedule
 from compdiffuser.types import UserError
 
 
 def _whole(value: Any) -> bool:
-    return isinstance(value, int) and value >= 1
+    return type(value) is int and value >= 1
 
 
 COUNTS = (
     "batch", "latent", "component", "representation", "subgoal_steps", "context", "blocks", "width", "heads",
 )  # fmt: skip
+WIDTHS, MOST_WIDTH = ("latent", "component", "representation", "context", "blocks", "width", "heads"), 16_384
 RULES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
     (COUNTS, _whole, "is a whole number of at least 1, not"),
     (("warmup",), lambda value: isinstance(value, int) and value >= 0, "is a whole number of at least 0, not"),
@@ -55,8 +57,12 @@ class AgentConfig:
         for names, allowed, sentence in RULES:
             for name in names:
                 if name in settings and not allowed(settings[name]):
-                    raise UserError(f"{name} {sentence} {settings[name]}")
+                    raise UserError(f"{name} {sentence} {brief(settings[name])}")
+        for name in WIDTHS:
+            if settings.get(name, 0) > MOST_WIDTH:
+                raise UserError(f"{name} is at most {MOST_WIDTH}, not {brief(settings[name])}")
         check_schedule(self.schedule)
+        typed(self)
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,7 @@ class PerceptronConfig(AgentConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.hidden or not all(map(_whole, self.hidden)):
-            raise UserError(f"hidden layers are one or more whole numbers of at least 1, not {list(self.hidden)}")
+        widths(self, "hidden")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compdiffuser.checks import brief, is_finite, typed
 from compdiffuser.types import Episodes, UserError
 
 
@@ -36,8 +37,9 @@ class GoalMix:
 
     def __post_init__(self) -> None:
         shares = (self.current, self.trajectory, self.random)
-        if not (all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6):
-            raise UserError(f"shares of goals are at least 0 and add up to 1, not {shares}")
+        if not (all(map(is_finite, shares)) and all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6):
+            raise UserError(f"shares of goals are at least 0 and add up to 1, not {brief(shares)}")
+        typed(self)
 
 
 VALUE_GOALS = GoalMix(current=0.2, trajectory=0.5, random=0.3)

@@ -21,7 +21,7 @@ from compdiffuser.baselines.learner import GoalLearner
 from compdiffuser.baselines.presets import config_for, goal_dims
 from compdiffuser.data.walking import standing
 from compdiffuser.presets import Preset
-from compdiffuser.runs import processes
+from compdiffuser.runs import only_writer, processes
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.run import Record, run_training
 from compdiffuser.types import Episodes, UserError
@@ -57,6 +57,7 @@ def whole_replays(updates: int) -> int:
     return math.ceil(updates / REPLAY) * REPLAY if updates > 0 else updates
 
 
+@only_writer
 def train_baseline(
     method: str, episodes: Episodes, preset: Preset, out: Path, *, config: Any = None,
     training: TrainConfig | None = None, seeds: int = 1, device: torch.device | str = "cpu",

@@ -5,6 +5,7 @@ Exit codes: 0 done · 2 a user's mistake, told in one sentence · 3 a plan that 
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Annotated, Protocol
 import tyro
 
 from compdiffuser import __version__
+from compdiffuser.checks import brief
 from compdiffuser.cli.data import Info, List, Make, Plot
 from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.expert import ExpertCommand
@@ -75,6 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return command.run()
     except UserError as error:
         print(f"compdiffuser: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        print(f"compdiffuser: '{brief(str(error.filename))}' is too long for the name of a file", file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         print(f"compdiffuser: {str(error) or 'interrupted'}", file=sys.stderr)

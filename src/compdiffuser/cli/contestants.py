@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
 PLANNER_OPTIONS = (
-    "replan", "follow", "look_ahead", "controller", "chunks", "candidates", "sampler", "steps", "eta", "repeats",
-    "guidance", "scaffold", "plots", "plans",
+    "replan", "follow", "look_ahead", "controller", "heading", "chunks", "candidates", "sampler", "steps", "eta",
+    "repeats", "guidance", "scaffold", "plots", "plans",
 )  # fmt: skip
 CANDIDATES = {"default": 256, "paper": 40}
 
@@ -41,17 +41,27 @@ class Contestant:
     """What a result says of it besides its episodes."""
 
     def summary(self, runs: Sequence[Sequence[EpisodeResult]]) -> dict[str, Any]:
-        """The result of the seeds so far, also within the benchmark's own step limit where that ends earlier."""
+        """The result of the seeds so far, also within the benchmark's own step limit where that ends earlier.
+
+        Before the first seed it says no more than what is evaluated.
+        """
+        from compdiffuser.evaluation.causes import causes_in
         from compdiffuser.evaluation.results import provenance, summarize
 
+        if not runs:
+            return {"complete": False, **self.identity(), **provenance()}
         benchmark = self.preset.evaluation.benchmark_step_limit
         shorter = benchmark if benchmark < self.limit else None
-        return summarize(runs, self.limit, shorter, **self.identity(), **provenance())
+        causes = causes_in(self.preset.space)
+        about = {"complete": len(runs) == self.seeds, **self.identity(), **provenance()}
+        return summarize(runs, self.limit, shorter, causes=causes, **about)
 
 
 def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
     """A planner and the controller that follows its plans. Raises UserError where they cannot be had."""
+    from compdiffuser.following.controllers import seen_columns
     from compdiffuser.following.follower import Following, PlanFollower
+    from compdiffuser.following.true_heading import heading_of, told_truly
     from compdiffuser.planning.plan_cache import PlanCache
 
     made = configured_planner(options)
@@ -62,6 +72,9 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
         chunks = preset.chunks.count
     candidates = options.candidates or CANDIDATES["default" if options.sampler == "default" else "paper"]
     controller = chosen_controller(options, preset)
+    seen_columns(controller, preset)  # raises where they do not fit
+    if options.heading == "true":
+        preset, controller = told_truly(preset, controller)
     source = made if options.plans is None else PlanCache(made, options.plans)
     followers: list[PlanFollower] = []
 
@@ -76,11 +89,14 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
     def identity() -> dict[str, Any]:
         return {
             "dataset": preset.name,
+            "planner": planner_name(options.name),
+            "dims": len(preset.space.dims),
             "method": options.method,
             "sampler": "dd" if options.method == "dd" else sampler_name(options, made),
             "replan": options.replan,
-            "controller": controller.source,
+            "controller": source_of(controller),
             "controller_horizon": controller.horizon,
+            "heading": heading_of(controller),
             "data": origin_of_data(made.record),
             "settings": {
                 "follow": options.follow,
@@ -174,6 +190,11 @@ def sampler_name(options: Eval, planner: Planner) -> str:
     return begun if options.sampler == "default" else f"{options.sampler}, {begun}"
 
 
+def planner_name(given: str) -> str:
+    """Its name in results: of a folder, the folder's own. Planners of a dataset may differ in what they plan."""
+    return Path(given).resolve().name if Path(given).is_dir() else given
+
+
 def chosen_controller(options: Eval, preset: Preset) -> Controller:
     """The controller asked for, else the dataset's. One in `runs/`, which replaces the shipped one, is named."""
     from compdiffuser.following.controllers import controller_for
@@ -186,6 +207,16 @@ def chosen_controller(options: Eval, preset: Preset) -> Controller:
     if controller.source is not None and Path(controller.source).is_relative_to(RUNS):
         print(f"controller: {controller.source}, trained here", file=sys.stderr)
     return controller
+
+
+def source_of(controller: Controller) -> str | None:
+    """Where a controller was loaded from, as a result says it: of a shipped one, its place among what is shipped."""
+    from compdiffuser.files import pretrained_folder
+
+    if controller.source is None:
+        return None
+    path, shipped = Path(controller.source), pretrained_folder()
+    return str(Path("pretrained") / path.relative_to(shipped)) if path.is_relative_to(shipped) else str(path)
 
 
 def step_limit(options: Eval, preset: Preset) -> int:

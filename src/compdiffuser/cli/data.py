@@ -38,13 +38,13 @@ class Make:
     out: Path | None = None
     """File to write, ending in .npz. Default: the cache, where every command finds the dataset by name."""
     expert: Path | None = None
-    """Folder of the locomotion expert that walks the body. Default: the shipped one."""
+    """Folder of an expert that moves the body in place of the shipped one."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the manifest as JSON."""
 
     def run(self) -> int:
         from compdiffuser.data import generate, official, storage
-        from compdiffuser.experts.policy import expert_for
+        from compdiffuser.experts.policy import experts_for
         from compdiffuser.files import check_writable
         from compdiffuser.presets import preset
 
@@ -53,15 +53,17 @@ class Make:
         if self.source == "official":
             path = official.fetch(self.name, self.out)
         else:
-            expert = expert_for(preset(self.name), self.expert)
+            experts = experts_for(preset(self.name), self.expert)
             self._tell_of_another()
-            path = generate.make(self.name, self.episodes, self.workers, self.seed, self.engine, self.out, expert)
+            path = generate.make(self.name, self.episodes, self.workers, self.seed, self.engine, self.out, experts)
         manifest = storage.manifest_of(path) or {}
         if self.json:
             _print_json({"path": str(path), **manifest})
         else:
             size = f"{manifest['episodes']:,} episodes, {manifest['states']:,} states"
             print(f"{path}: {size}, sha256 {manifest['sha256'][:12]}…")
+            if manifest.get("blown_up"):
+                print(f"simulations that blew up, and were recorded again: {manifest['blown_up']}")
         return 0
 
     def _tell_of_another(self) -> None:
@@ -240,6 +242,10 @@ def _sentences(figures: dict[str, Any]) -> list[str]:
             f"{figures['upright_episodes']:.1%} of episodes never lie on their backs; "
             f"{figures['upright_states']:.1%} of states are upright"
         )
+    for what in (name.removesuffix("_moves") for name in figures if name.endswith("_moves")):
+        metres = figures[f"{what}_metres"]
+        far = "" if metres is None else f", on average {metres:.1f} m from start to end"
+        lines.append(f"the {what} moves in {figures[f'{what}_moves']:.1%} of episodes{far}")
     if figures["mean_step"] is not None:
         lines.append(f"a step is {figures['mean_step']:.3f} m (mean), at most {figures['largest_step']:.3f} m")
     return [*lines, f"{figures['states_in_walls']:,} states in walls"]

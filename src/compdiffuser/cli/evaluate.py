@@ -43,6 +43,9 @@ class Eval:
     """Metres ahead along the plan that the agent heads for; by default the controller's own number."""
     controller: Path | None = None
     """Folder of a learned controller; by default runs/DATASET-controller where it is, else the shipped one."""
+    heading: Literal["estimated", "true"] = "estimated"
+    """Where a body whose observations do not tell it has its heading from: the controller's estimate, or, for
+    comparison alone, the simulator."""
     chunks: str = "auto"
     """Chunks per plan: a number, or auto."""
     candidates: int | None = None
@@ -70,7 +73,7 @@ class Eval:
     plans: Path | None = None
     """Folder that caches plans: those that are in it are not made again, new ones are added."""
     out: Path | None = None
-    """Also write the JSON object to this file."""
+    """Also write the JSON object to this file; `complete` is false in it until the last seed is done."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object instead of tables."""
     plots: Path | None = None
@@ -92,7 +95,8 @@ class Eval:
     def _measure(self, contestant: Contestant, tasks: list[int] | None) -> int:
         """Run the episodes of every seed, tell the result, and draw.
 
-        After each seed `--out` holds the summary so far, so that a run that is cut off has not been in vain.
+        After each seed `--out` holds the summary so far, so that a run that is cut off has not been in vain; it is
+        `complete` after the last.
         """
         from compdiffuser.evaluation.environments import EnvironmentPool, WorkerError
         from compdiffuser.evaluation.replay import Recorder
@@ -109,6 +113,8 @@ class Eval:
         try:
             with EnvironmentPool(preset.domain, self.workers) as pool:
                 first = Recorder(contestant.policy(0))
+                if self.out is not None:
+                    write_json(self.out, contestant.summary(runs))
                 for seed in range(contestant.seeds):
                     driver = contestant.policy(seed) if seed else first
                     runs.append(evaluate(driver, preset, tasks, self.episodes, seed, limit, pool=pool, progress=True))

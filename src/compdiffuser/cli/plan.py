@@ -35,7 +35,7 @@ class Plan:
     start: str
     """Where to start, as numbers separated by commas."""
     goal: str
-    """Where to end."""
+    """Where to end. Where only a ball has to be there, its place is enough."""
     chunks: str = "auto"
     """Number of chunks to compose; auto tries several and takes the best plan that is certified."""
     candidates: int = 64
@@ -71,12 +71,13 @@ class Plan:
     """Print the plan as one JSON object."""
 
     def run(self) -> int:
+        from compdiffuser.planning.goals import check_room
         from compdiffuser.planning.planner import Planner
 
         self._check_files()
         start, goal = numbers(self.start, "start"), numbers(self.goal, "goal")
         planner = Planner.from_pretrained(self.model, self.device, self._config())
-        planner.preset.domain.check_room({"start": start, "goal": goal})
+        check_room(planner.preset.domain, start, goal)
         frames = Frames() if self.gif else None
         with progress_bar(transient=True, remaining=False) as bar:
             plan = planner.plan(

@@ -34,6 +34,8 @@ class Serve:
     """Web pages of other hosts that may use this server, such as https://example.org."""
     queue: int = 64
     """Requests under way at the same time; further ones are told to come back."""
+    connections_per_address: int = 128
+    """Connections of one address at the same time; give more where a proxy brings many people."""
     timeout: float = 60.0
     """Seconds after which a request is answered with the best plan so far."""
 
@@ -44,7 +46,7 @@ class Serve:
             raise UserError(f"serving needs '{error.name}'; install it with: pip install 'compdiffuser[web]'") from None
         chosen = settings.Settings(
             host=self.host, port=self.port, device=self.device, token=self._token(), origins=self.origins,
-            queue=self.queue, timeout=self.timeout,
+            queue=self.queue, connections_per_address=self.connections_per_address, timeout=self.timeout,
         )  # fmt: skip
         server.serve(chosen, self.models)
         return 0

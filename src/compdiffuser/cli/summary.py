@@ -12,7 +12,7 @@ def show(summary: Mapping[str, Any]) -> None:
     from rich.table import Table
 
     console = Console()
-    console.print(f"{summary['dataset']}: {summary['success']:.1f} ± {summary['std']:.1f} % of goals reached")
+    console.print(f"{_name(summary)}: {summary['success']:.1f} ± {summary['std']:.1f} % of goals reached")
     table = Table("task", "success %")
     for task, percent in summary["per_task"].items():
         table.add_row(task, f"{percent:.1f}")
@@ -37,8 +37,18 @@ def show(summary: Mapping[str, Any]) -> None:
     )
     for limit, success in summary.get("within", {}).items():
         console.print(f"{success['success']:.1f} ± {success['std']:.1f} % within the benchmark's own {limit} steps")
+    if summary.get("heading") == "true":
+        console.print("the simulator told the heading: for comparison, not a result of the benchmark")
     if summary["steps_mean"] is not None:
         console.print(f"{summary['steps_mean']:.0f} steps to the goal on average")
+
+
+def _name(summary: Mapping[str, Any]) -> str:
+    """The dataset, with the planner where that has a name of its own."""
+    dataset, planner = summary["dataset"], summary.get("planner")
+    if planner in (None, dataset):
+        return str(dataset)
+    return f"{dataset}, planner '{planner}' of {_counted(summary['dims'], 'dimension')}"
 
 
 def _counted(count: int, what: str) -> str:

@@ -30,9 +30,10 @@ class TrainController:
     horizon: int | None = None
     """Steps ahead, as in the paper (12 for ants); by default several at once, chosen by distance when it drives."""
     horizons: tuple[int, int] | None = None
-    """Least and most steps ahead; by default 4 to 28, and 8 to 80 for a humanoid."""
+    """Least and most steps ahead; by default 4 to 28, 8 to 80 for a humanoid, and 8 to 120 for an ant with a ball."""
     frame: Literal["auto", "world", "heading"] = "auto"
-    """What the controller sees: the world as it is, or as it is seen from the body's heading. A humanoid's default."""
+    """What the controller sees: the world as it is, or as it is seen from the body's heading. The latter is the default
+    of a humanoid and of an ant with a ball."""
     steps: int = 50_000
     """Updates."""
     time_limit: float | None = None
@@ -42,11 +43,15 @@ class TrainController:
     learning_rate: float = 3e-4
     """Peak learning rate."""
     dropout: float | None = None
-    """Share of hidden units left out in training; by default 0, and 0.1 for a humanoid."""
+    """Share of hidden units left out in training; by default 0, and 0.1 for a humanoid and an ant with a ball."""
     heading_steps: int = 30_000
     """Updates of the heading's estimator, where there is one."""
     heading_time_limit: float | None = None
     """Seconds of its training."""
+    checkpoint_every: int = 5_000
+    """Updates between checkpoints."""
+    log_every: int = 500
+    """Updates between lines of the log."""
     seed: int = 0
     """Initial weights and batches depend on it alone."""
     out: Path | None = None
@@ -67,7 +72,10 @@ class TrainController:
         preset = storage.preset_for(self.dataset)
         episodes = storage.load(self.dataset)
         model = self._model(preset, episodes)
-        common: dict[str, Any] = {"seed": self.seed, "precision": "tf32", "log_every": 500, "checkpoint_every": 5_000}
+        common: dict[str, Any] = {
+            "seed": self.seed, "precision": "tf32", "log_every": self.log_every,
+            "checkpoint_every": self.checkpoint_every,
+        }  # fmt: skip
         given: dict[str, Any] = {
             "device": choose_device(self.device), "manifest": storage.origin_of(self.dataset)[1],
         }  # fmt: skip
@@ -88,7 +96,10 @@ class TrainController:
         results = {"speed": controller.speed, **controller.record["outcome"]}
         if estimator is not None:
             results["heading_errors"] = estimator.record["errors"]
-        return tell(results, out, f"its speed is {controller.speed:.3f} m a step", self.json)
+        groups = [name for name, _ in controller.space.positions]
+        speeds = [f"{speed:.3f} m a step" for speed in controller.speeds]
+        told = speeds if len(speeds) == 1 else [f"{speed} ({name})" for name, speed in zip(groups, speeds, strict=True)]
+        return tell(results, out, f"its speed is {', '.join(told)}", self.json)
 
     def _model(self, preset: Preset, episodes: Episodes) -> InverseDynamicsConfig:
         """The network asked for, and else what the body usually gets."""

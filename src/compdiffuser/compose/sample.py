@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from compdiffuser.checks import is_finite
 from compdiffuser.compose.averaging import Averaged, tied
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.noise import gaussian
@@ -14,6 +15,7 @@ from compdiffuser.compose.orders import Order
 from compdiffuser.compose.schedule import Schedule
 from compdiffuser.compose.steps import Estimate, StepRule, euler
 from compdiffuser.diffusion.conditions import Conditions, Denoise
+from compdiffuser.types import UserError
 
 INITIAL = 2**20  # the noise stream's step for initial samples, beyond any schedule
 
@@ -36,7 +38,10 @@ def sample(
 
     `rule` is an entry of `STEPS`. `initial` [M, H, D] are samples at level `schedule.sigma[0]`; by default they are
     pure noise. `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after every round.
+    Raises UserError for a guidance that is not finite.
     """
+    if not is_finite(guidance):
+        raise UserError(f"guidance must be a finite number, not {guidance!r}")
 
     def conditioned(x: Tensor, level: Tensor, rows: Tensor) -> Tensor:
         conditions = _conditions(x, level, chains, rows, overlap, neighbours=not order.average)

@@ -93,8 +93,13 @@ def longest_step(chunks: Tensor, chains: Chains, places: Places) -> Tensor:
     return worst((where[:, 1:] - where[:, :-1]).norm(dim=-1).amax(dim=1), chains)
 
 
-def endpoint_gap(chunks: Tensor, chains: Chains, places: Places) -> Tensor:
-    """Distance of each plan's ends from its start and its goal, the larger of the two, [M, H, D] -> [C]."""
-    missed_start = (places(chunks[:, 0]) - places(chains.start)).norm(dim=-1) * ~chains.has_left
-    missed_goal = (places(chunks[:, -1]) - places(chains.goal)).norm(dim=-1) * ~chains.has_right
-    return worst(torch.maximum(missed_start, missed_goal), chains)
+def endpoint_gap(chunks: Tensor, chains: Chains, places: Places, goal: bool = True) -> Tensor:
+    """Distance of each plan's ends from its start and its goal, the larger of the two, [M, H, D] -> [C].
+
+    Without `goal`, its end may lie anywhere.
+    """
+    missed = (places(chunks[:, 0]) - places(chains.start)).norm(dim=-1) * ~chains.has_left
+    if goal:
+        missed_goal = (places(chunks[:, -1]) - places(chains.goal)).norm(dim=-1) * ~chains.has_right
+        missed = torch.maximum(missed, missed_goal)
+    return worst(missed, chains)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.data.recording import Recording
+from compdiffuser.data.recording import Episode
 from compdiffuser.data.walking import Walker
 
 REDRAW = 10
@@ -21,12 +21,12 @@ class Explore(Walker):
     """Aimless walks."""
 
     def parameters(self) -> dict[str, Any]:
-        return {"redraw": REDRAW, "policy": self.steersman.name, "steps": self.recording.steps}
+        return {"redraw": REDRAW, **super().parameters()}
 
-    def record(self, episode: int, rng: np.random.Generator) -> Recording:
-        cells = self.maze.free_cells
+    def record(self, world: Any, episode: int, rng: np.random.Generator) -> Episode:
+        cells, (steersman,) = self.maze.free_cells, self.steersmen
         start, goal = (cells[number] for number in rng.integers(len(cells), size=2))
-        observation = self.begin(start, goal, rng)
+        first, _ = world.between(start, goal, int(rng.integers(2**31)))
         angles = rng.uniform(0, 2 * math.pi, math.ceil(self.recording.steps / REDRAW))
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        return self.walk(observation, lambda step, qpos: directions[step // REDRAW], rng)
+        return self.walk(world, first, steersman, lambda step, seen: (seen, directions[step // REDRAW]), rng)

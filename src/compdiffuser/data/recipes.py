@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compdiffuser.data.demonstrations import Demonstrations
 from compdiffuser.data.explore import Explore
 from compdiffuser.data.recording import Recipe, Steersman
 from compdiffuser.data.regions import Regions
+from compdiffuser.data.soccer import Soccer
 from compdiffuser.data.stitch import Stitch
 from compdiffuser.data.walking import recorded
 from compdiffuser.presets import Preset
@@ -17,15 +18,16 @@ from compdiffuser.types import UserError
 RECIPES: dict[str, Callable[[Preset, Any], Recipe]] = {
     "stitch": Stitch,
     "explore": Explore,
+    "soccer": Soccer,
     "regions": Regions,
     "demonstrations": Demonstrations,
 }
 
 
-def recipe(preset: Preset, steersman: Steersman | None = None) -> Recipe:
-    """The recipe of a dataset; bodies with legs bring their steersman. Raises UserError for an unknown name."""
+def recipe(preset: Preset, steersmen: Sequence[Steersman] = ()) -> Recipe:
+    """The recipe of a dataset; bodies with legs bring their steersmen. Raises UserError for an unknown name."""
     name = recorded(preset).recipe
     if name not in RECIPES:
         known = ", ".join(RECIPES)
         raise UserError(f"dataset '{preset.name}' has recipe '{name}', which is not known; known: {known}")
-    return RECIPES[name](preset, steersman)
+    return RECIPES[name](preset, steersmen)

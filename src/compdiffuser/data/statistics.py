@@ -5,23 +5,27 @@ Distances between cells are steps through free cells, the shortest way: a walk t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from compdiffuser.data.stitch import BLOCKS
 from compdiffuser.data.walking import laid_out
-from compdiffuser.domains import Body
+from compdiffuser.domains import Body, Group
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, Episodes
+
+MOVED = 1.0
+"""Metres beyond which a ball was moved rather than touched."""
 
 
 def statistics(episodes: Episodes, preset: Preset) -> dict[str, Any]:
     """Figures of a dataset with a known maze, ready for JSON; shares are of 1.
 
     Stitch data also says who came to a cell four steps away, which is the goal's, and when; a body with legs, whether
-    it was ever overturned.
+    it was ever overturned; a world with something to move, how often that happens and how far it gets.
     """
     layout, body = laid_out(preset), preset.domain.body
     body.check(episodes.observations)
@@ -37,6 +41,7 @@ def statistics(episodes: Episodes, preset: Preset) -> dict[str, Any]:
         "cells_net_shares": {str(n): _rounded((net == n).mean()) for n in range(net.max() + 1)},
         **(_goals(away, episodes) if preset.recording and preset.recording.recipe == "stitch" else {}),
         **(_falls(episodes, body) if body.has_legs else {}),
+        **_moved(episodes, preset.domain.position_dims[1:]),
         "mean_step": _rounded(steps.mean()) if len(steps) else None,
         "largest_step": _rounded(steps.max()) if len(steps) else None,
         "states_in_walls": int(layout.in_wall(positions).sum()),
@@ -72,6 +77,20 @@ def _falls(episodes: Episodes, body: Body) -> dict[str, Any]:
         "upright_episodes": _rounded(np.logical_and.reduceat(upright, episodes.starts).mean()),
         "upright_states": _rounded(upright.mean()),
     }
+
+
+def _moved(episodes: Episodes, groups: Sequence[Group]) -> dict[str, Any]:
+    """Of each group: the share of episodes in which it moves and, of these, the mean metres from start to end."""
+    figures: dict[str, Any] = {}
+    for group in groups:
+        places = episodes.observations[:, list(group.columns)]
+        spread = [reduce.reduceat(places, episodes.starts) for reduce in (np.minimum, np.maximum)]
+        moves = np.linalg.norm(spread[1] - spread[0], axis=1) > MOVED
+        ends = episodes.starts + episodes.lengths - 1
+        metres = np.linalg.norm(places[ends] - places[episodes.starts], axis=1)[moves]
+        figures[f"{group.name}_moves"] = _rounded(moves.mean())
+        figures[f"{group.name}_metres"] = _rounded(metres.mean()) if len(metres) else None
+    return figures
 
 
 def _visited(positions: Array, layout: Maze) -> float:

@@ -76,12 +76,16 @@ def locate(name_or_path: str | os.PathLike[str], split: str = "train") -> Path:
 def load(name_or_path: str | os.PathLike[str], split: str = "train") -> Episodes:
     """A made dataset by name, an `.npz` or HDF5 file by path, or a Minari dataset as `minari:ID`.
 
-    Checked as it is read: fields, lengths, finite values, and the checksum where a manifest lies beside the file.
+    Checked as it is read: fields, lengths, finite values in float32, and the checksum where a manifest lies beside it.
     """
     if os.fspath(name_or_path).startswith(MINARI):
         from compdiffuser.data.minari_io import from_minari
 
-        return from_minari(os.fspath(name_or_path).removeprefix(MINARI))
+        episodes = from_minari(os.fspath(name_or_path).removeprefix(MINARI))
+        for name in ("observations", "actions", *OPTIONAL):
+            if (array := getattr(episodes, name)) is not None:
+                _finite(os.fspath(name_or_path), name, array)
+        return episodes
     path = locate(name_or_path, split)
     _verify(path)
     return _episodes(path, _read(path))
@@ -99,7 +103,7 @@ def preset_of(name_or_path: str, split: str = "train") -> Preset | None:
     """The preset of a dataset: by its own name, by its manifest's, or by its file's; None where none is known."""
     path, manifest = origin_of(name_or_path, split)
     names = (name_or_path, (manifest or {}).get("name"), path.stem.removesuffix("-val") if path else None)
-    return next((PRESETS[name] for name in names if name in PRESETS), None)
+    return next((PRESETS[name] for name in names if isinstance(name, str) and name in PRESETS), None)
 
 
 def preset_for(name_or_path: str) -> Preset:
@@ -186,15 +190,24 @@ def _episodes(path: Path, fields: dict[str, Array]) -> Episodes:
         if array.ndim != (1 if flat else 2):
             expected = "[S]" if flat else "[S, dimensions]"
             raise UserError(f"{path}: field '{name}' has shape {list(array.shape)}, expected {expected}")
-        if len(array) and not np.isfinite(array).all():
-            where = np.argwhere(~np.isfinite(array))[0]
-            raise UserError(f"{path}: field '{name}' holds {array[tuple(where)]} in row {where[0]}")
+        fields[name] = _finite(str(path), name, array)
     terminals = fields["terminals"].astype(bool)
     timeouts = fields.get("timeouts", terminals)  # D4RL's files end an episode with either
     if len(timeouts) == len(terminals):
         terminals = terminals | timeouts.astype(bool)
-    values = {name: array.astype(np.float32, copy=False) for name, array in fields.items() if array.ndim == 2}
+    values = {name: array for name, array in fields.items() if array.ndim == 2}
     try:
         return Episodes.from_terminals(values.pop("observations"), values.pop("actions"), terminals, **values)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
+
+
+def _finite(where: str, name: str, array: Array) -> Array:
+    """A field as float32. Raises UserError with the first row that holds what float32 cannot."""
+    with np.errstate(over="ignore"):
+        values = array.astype(np.float32, copy=False)
+    if not np.isfinite(values).all():
+        at = np.argwhere(~np.isfinite(values))[0]
+        large = ", too large for float32" if np.isfinite(array[tuple(at)]) else ""
+        raise UserError(f"{where}: field '{name}' holds {array[tuple(at)]} in row {at[0]}{large}")
+    return values

@@ -1,67 +1,115 @@
-"""A body in its maze, steered by directions: what the recipes that walk have in common."""
+"""A body in its maze, steered by commands: what the recipes that walk have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from compdiffuser.data.recording import Recording, Steersman
+from compdiffuser.data.recording import SIDE_BY_SIDE, Episode, Question, Recording, Steersman
 from compdiffuser.domains import Body
-from compdiffuser.domains.mazes import Cell, Maze
+from compdiffuser.domains.mazes import NEIGHBOURS, Cell, Maze
 from compdiffuser.presets import Preset, RecordingConfig
 from compdiffuser.types import Array, Episodes, UserError
 
 MARGIN = 25
 """Steps before a fall that are not learned from."""
-Steering = Callable[[int, Array], Array]
-"""From the number of a step and the simulator's qpos to the unit vector [2] in which to go."""
+Steering = Callable[[int, Array], tuple[Array, Array]]
+"""From the number of a step and its observation [obs] to what a steersman is shown of it, and told."""
 
 
 class PointSteersman:
-    """The point goes where it is told: the direction plus Gaussian noise, clipped to the action range."""
+    """The point goes where it is told: its action is the direction."""
 
     name = "point"
+    actions = 2
     noise = 0.5
+    limit = 1.0
 
-    def __call__(self, observation: Array, direction: Array, rng: np.random.Generator) -> Array:
-        action = direction + rng.normal(0.0, self.noise, 2)
-        return np.minimum(np.maximum(action, -1.0), 1.0)  # for two numbers, half the time of np.clip
+    def act(self, observations: Array, commands: Array) -> Array:
+        return commands
 
 
 class Walker:
-    """A body walked through its maze by a steersman; the point's unless another is given."""
+    """A body walked through its maze by its experts; a point needs none."""
 
-    def __init__(self, preset: Preset, steersman: Steersman | None = None) -> None:
-        expert = preset.domain.body.expert
-        if expert is not None and steersman is None:
-            raise UserError(f"dataset '{preset.name}' is walked by the {expert} expert, and none was given")
+    def __init__(self, preset: Preset, steersmen: Sequence[Steersman] = ()) -> None:
+        needed = preset.domain.body.experts
+        if len(steersmen) < len(needed):
+            missing = " and ".join(needed)
+            given = "none was given" if not steersmen else f"only {steersmen[0].name} was given"
+            raise UserError(f"dataset '{preset.name}' is walked by the {missing} expert, and {given}")
         self.preset = preset
         self.recording = recorded(preset)
-        self.steersman: Steersman = steersman or PointSteersman()
+        self.steersmen: Sequence[Steersman] = steersmen or (PointSteersman(),)
+        self.side_by_side = SIDE_BY_SIDE if steersmen else 1
         self.maze = laid_out(preset)
 
-    @cached_property
-    def world(self) -> Any:
-        """Opened where it is used: in the worker process, once."""
-        return self.preset.domain.open()
+    def parameters(self) -> dict[str, Any]:
+        names = [steersman.name for steersman in self.steersmen]
+        policies = {"policy": names[0]} if len(names) == 1 else {"policies": names}
+        together = {"side_by_side": self.side_by_side} if self.side_by_side > 1 else {}
+        return policies | {"steps": self.recording.steps} | together
 
-    def begin(self, start: Cell, goal: Cell, rng: np.random.Generator) -> Array:
-        """Reset the simulator; the first observation [obs]."""
-        return self.world.between(start, goal, int(rng.integers(2**31)))[0]
-
-    def walk(self, observation: Array, steering: Steering, rng: np.random.Generator) -> Recording:
-        """Walk an episode from its first observation [obs] and record it."""
-        world, recording, steps = self.world, Recording(), self.recording.steps
+    def walk(
+        self, world: Any, observation: Array, steersman: Steersman, steering: Steering, rng: np.random.Generator
+    ) -> Episode:
+        """Walk an episode from its first observation [obs], with Gaussian noise on actions, and record it."""
+        recording, steps = Recording(), self.recording.steps
+        noise = rng.normal(0.0, steersman.noise, (steps, steersman.actions))
+        high = np.full(steersman.actions, steersman.limit)
+        low = -high
         for step in range(steps):
-            action = self.steersman(observation, steering(step, world.data.qpos), rng)
+            shown, told = steering(step, observation)
+            # Who walks alone need not wait for others.
+            wanted = steersman.act(shown, told) if self.side_by_side == 1 else (yield Question(steersman, shown, told))
+            action = np.minimum(np.maximum(wanted + noise[step], low), high)  # a third of the time of np.clip
             recording.add(observation, action, world.data)
             if step + 1 < steps:
                 observation = world.advance(action)
         return recording
+
+
+class Ways:
+    """Shortest ways through a maze, from any place to any cell."""
+
+    def __init__(self, maze: Maze) -> None:
+        self.maze = maze
+        self._next: dict[Cell, dict[Cell, tuple[float, float]]] = {}
+
+    def to(self, goal: Cell) -> dict[Cell, tuple[float, float]]:
+        """For every free cell, the centre of the cell to go to next on the way to the goal."""
+        if goal not in self._next:
+            steps = self.maze.distances(goal)
+            self._next[goal] = {}
+            for i, j in self.maze.free_cells:
+                near = [(i + di, j + dj) for di, dj in NEIGHBOURS if not self.maze.walls[i + di, j + dj]]
+                following = min([(i, j), *near], key=lambda cell: steps[cell])
+                x, y = self.maze.center(following)
+                self._next[goal][i, j] = (float(x), float(y))
+        return self._next[goal]
+
+    def following(self, place: Array, goal: Cell) -> tuple[float, float]:
+        """Where to go next from a place [2]: the centre of a neighbouring cell or, in the goal's and in walls, its own.
+
+        In plain numbers, which are faster for one place.
+        """
+        x, y = place.tolist()
+        column = math.floor((x - self.maze.origin[0]) / self.maze.unit + 0.5)
+        row = math.floor((y - self.maze.origin[1]) / self.maze.unit + 0.5)
+        found = self.to(goal).get((row, column))
+        return found or (self.maze.origin[0] + column * self.maze.unit, self.maze.origin[1] + row * self.maze.unit)
+
+
+def towards(place: Array, target: Sequence[float] | Array) -> Array:
+    """The unit vector [2] from one place to another."""
+    x, y = place.tolist()
+    dx, dy = target[0] - x, target[1] - y
+    length = math.hypot(dx, dy) + 1e-6
+    return np.array((dx / length, dy / length))
 
 
 def recorded(preset: Preset) -> RecordingConfig:

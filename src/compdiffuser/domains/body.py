@@ -42,8 +42,8 @@ class Body:
     name: str = "point"
     width: int | None = None
     """Numbers in an observation; None: any, from x and y on."""
-    expert: str | None = None
-    """The expert that walks it when data is recorded; None where actions move it directly."""
+    experts: tuple[str, ...] = ()
+    """The experts that move it when data is recorded; none where actions move it directly."""
     has_legs: bool = False
     """Whether it may fall."""
     gets_up: bool = False
@@ -84,7 +84,7 @@ class Ant(Body):
 
     name = "ant"
     width: int | None = 29
-    expert = "ant"
+    experts: tuple[str, ...] = ("ant",)
     has_legs = True
 
     def fallen(self, observations: Array) -> Array:
@@ -125,6 +125,15 @@ class AntBall(Ant):
 
     name = "ant-ball"
     width = 42
+    experts = ("ant", "ball")
+    control: ClassVar[Mapping[str, Any]] = {
+        "frame": "heading", "horizons": (8, 120), "hidden": (512, 1024, 1024, 512), "dropout": 0.1, "free": 0.5,
+    }  # fmt: skip
+    pace = Pace(look_ahead=2.0, spacing=0.3, stall=40, patience=120)
+
+    def ant(self, observations: Array) -> Array:
+        """What an ant without a ball would observe, [..., 29]."""
+        return np.concatenate([observations[..., :15], self._velocity(observations)[..., :14]], axis=-1)
 
     def ball(self, observations: Array) -> Array:
         """x and y [..., 2] of the ball."""
@@ -159,7 +168,7 @@ class Humanoid(Body):
 
     name = "humanoid"
     width = 69
-    expert = "humanoid-student"
+    experts = ("humanoid-student",)
     has_legs = True
     gets_up = True
     control: ClassVar[Mapping[str, Any]] = {

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from compdiffuser.checks import unknown, whole
+from compdiffuser.checks import finite, unknown, whole
 from compdiffuser.domains.body import BODIES, Body
 from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.mazes import Maze
@@ -82,11 +82,26 @@ class Domain:
     """Whether OGBench publishes its datasets."""
     position_dims: tuple[Group, ...] = (Group("agent", (0, 1)),)
     """Observation dimensions that are positions; they stay so in whatever space is planned."""
+    goal_groups: tuple[str, ...] = ()
+    """Position groups whose place at the goal counts, such as the ball's; empty: all."""
+    goal_radius: float | None = None
+    """Metres from the goal within which a task is solved; None: whoever asks has a usual distance."""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise UserError("a world needs a name, and this one is empty")
         whole(self, "tasks", least=0)
+        if self.goal_radius is not None:
+            finite(self, "goal_radius", least=0)
+        known = [name for name, _ in self.position_dims]
+        if strange := [name for name in self.goal_groups if name not in known]:
+            raise UserError(f"the goal of '{self.name}' asks for '{strange[0]}'; its positions are {', '.join(known)}")
+
+    @property
+    def asked(self) -> tuple[Group, ...]:
+        """The planned position groups that count at the goal; all of them where none that counts is planned."""
+        groups = self.space.positions
+        return tuple(group for group in groups if group.name in self.goal_groups) or groups
 
     def open(self) -> World:
         """A simulator at work. Raises UserError where there is none."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from compdiffuser.checks import brief, finite, is_finite
 from compdiffuser.types import Array, UserError
 
 Cell = tuple[int, int]
@@ -36,11 +37,18 @@ class Maze:
     row_sign: int = 1
     """+1 where y grows with the row, −1 where row 0 is at the top."""
 
+    def __post_init__(self) -> None:
+        finite(self, "unit")
+        if not (self.unit > 0 and self.row_sign in (-1, 1) and all(map(is_finite, self.origin))):
+            given = f"{self.unit}, {self.origin} and {self.row_sign}"
+            raise UserError(f"a maze has a unit above 0, a finite origin and a row sign of 1 or -1, not {brief(given)}")
+
     @classmethod
     def drawn(cls, name: str, rows: Sequence[str], unit: float, origin: tuple[float, float], row_sign: int = 1) -> Maze:
         """A maze from its picture, row by row: `#` is a wall. Raises UserError where rows are not equally long."""
-        if not rows or len({len(row) for row in rows}) > 1 or not rows[0]:
-            raise UserError(f"the rows of maze '{name}' are one or more and equally long, not {list(rows)}")
+        pictured = not isinstance(rows, str) and all(isinstance(row, str) for row in rows)
+        if not pictured or not rows or len({len(row) for row in rows}) > 1 or not rows[0]:
+            raise UserError(f"the rows of maze '{brief(name)}' are one or more and equally long, not {brief(rows)}")
         walls = np.array([[mark == "#" for mark in row] for row in rows])
         walls.flags.writeable = False
         return cls(name, walls, float(unit), (float(origin[0]), float(origin[1])), row_sign)

@@ -12,7 +12,7 @@ from compdiffuser.domains.body import BODIES
 from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.domain import Domain, Stepped
 from compdiffuser.domains.mazes import Cell, maze
-from compdiffuser.domains.simulators import MujocoWorld, blew_up, open_simulator
+from compdiffuser.domains.simulators import BlewUp, MujocoWorld, open_simulator
 from compdiffuser.domains.space import AGENT, PLANE, Group, Space
 from compdiffuser.types import Array, UserError
 
@@ -26,7 +26,8 @@ class OgbenchWorld(MujocoWorld):
     def __init__(self, environment: str) -> None:
         self.env = open_simulator(f"ogbench.locomaze:{environment}", terminate_at_goal=False)
         # The maze's own step adds nothing but a test for success, a tenth of the time of recording.
-        self._body: Any = super(type(self.env), self.env)
+        walled = next(kind for kind in type(self.env).__mro__ if kind.__name__ == "MazeEnv")
+        self._body: Any = super(walled, self.env)
 
     def reset(self, task: int, seed: int) -> tuple[Array, Array]:
         return self._reset(seed, {"task_id": task})
@@ -43,11 +44,14 @@ class OgbenchWorld(MujocoWorld):
 
     def step(self, action: Array) -> Stepped:
         observation, _, _, _, info = self.env.step(action)
-        return Stepped(observation, bool(info["success"]), blew_up(self.env.data, observation))
+        return Stepped(observation, bool(info["success"]), self.blew_up(observation))
 
     def advance(self, action: Array) -> Array:
-        """A step that asks for nothing but the observation."""
-        return self._body.step(action)[0]
+        """A step that asks for nothing but the observation. Raises BlewUp."""
+        observation: Array = self._body.step(action)[0]
+        if self.blew_up(observation):
+            raise BlewUp
+        return observation
 
     @property
     def goal(self) -> Array:
@@ -64,6 +68,11 @@ class OgbenchWorld(MujocoWorld):
 
 class SoccerWorld(OgbenchWorld):
     """An ant and a ball; the goal is the ball's."""
+
+    def between(self, start: Cell, goal: Cell, seed: int, ball: Cell | None = None) -> tuple[Array, Array]:
+        """As for an ant alone, from its cell; the ball starts in a cell of its own, or in the ant's."""
+        cells = {"agent_init_ij": start, "ball_init_ij": start if ball is None else ball, "goal_ij": goal}
+        return self._reset(seed, {"task_info": cells})
 
     def place(self, start: Array, goal: Array, seed: int) -> tuple[Array, Array]:
         """Positions are the ant's and the ball's; of the goal, the ball's is asked for. Raises UserError for others."""
@@ -124,6 +133,8 @@ def _soccer(size: str) -> Domain:
         environment=environment,
         official=True,
         position_dims=known,
+        goal_groups=("ball",),
+        goal_radius=0.5,
     )
 
 

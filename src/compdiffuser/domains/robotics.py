@@ -12,7 +12,7 @@ import numpy as np
 from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.domain import Domain, Stepped
 from compdiffuser.domains.mazes import Cell, maze
-from compdiffuser.domains.simulators import MujocoWorld, blew_up, open_simulator
+from compdiffuser.domains.simulators import MujocoWorld, open_simulator
 from compdiffuser.domains.space import PLANE
 from compdiffuser.types import Array
 
@@ -69,7 +69,7 @@ class RoboticsWorld(MujocoWorld):
     def step(self, action: Array) -> Stepped:
         packed, _, _, _, info = self.env.step(action)
         observation = packed["observation"]
-        return Stepped(observation, bool(info["success"]), blew_up(self.env.data, observation))
+        return Stepped(observation, bool(info["success"]), self.blew_up(observation))
 
     @property
     def goal(self) -> Array:

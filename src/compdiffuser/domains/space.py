@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from compdiffuser.types import Array, UserError
 
@@ -40,7 +43,7 @@ class Space:
     """Groups of columns of a planned state; the first is the agent's."""
 
     def __post_init__(self) -> None:
-        whole = all(type(dim) is int for dim in self.dims)
+        whole = all(type(dim) is int for dim in (*self.dims, *self.columns))
         if not (self.dims and whole) or len(set(self.dims)) < len(self.dims) or min(self.dims) < 0:
             raise UserError(f"planned dimensions are different ones from 0 on, not {list(self.dims)}")
         columns = self.columns
@@ -52,6 +55,11 @@ class Space:
     def columns(self) -> list[int]:
         """Columns of all positions, group after group."""
         return [column for group in self.positions for column in group.columns]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each position group has."""
+        return [len(group.columns) for group in self.positions]
 
     @property
     def only_positions(self) -> bool:
@@ -78,6 +86,16 @@ class Space:
     def places(self, states: States) -> States:
         """All positions of planned states, [..., D] -> [..., P]: what distances are measured in."""
         return states if self.only_positions else states[..., self.columns]
+
+    def distances(self, differences: Array) -> Array:
+        """How far each group is, in metres: of differences between places [..., P], their lengths [..., groups]."""
+        ends = list(accumulate(len(columns) for _, columns in self.positions))
+        parts = np.split(differences, ends[:-1], axis=-1)
+        return np.stack([np.linalg.norm(part, axis=-1) for part in parts], axis=-1)
+
+    def furthest(self, differences: Array) -> Array:
+        """How far the group is that is furthest, in metres: of differences between places [..., P], [...]."""
+        return self.distances(differences).max(axis=-1)
 
     def agent(self, states: States) -> States:
         """The agent's position, [..., D] -> [..., 2]."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from compdiffuser.domains import Domain, World
 from compdiffuser.evaluation.problems import Problem
+from compdiffuser.runs import end_with
 from compdiffuser.types import Array, UserError
 
 
@@ -163,7 +164,7 @@ class _Worker:
         # spawn: a forked child of a process that already uses threads or a GPU can hang.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, packed), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, packed, os.getpid()), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -196,8 +197,9 @@ class _Worker:
         return WorkerError(f"a worker process of {self.name} died{how}")
 
 
-def _serve(connection: Connection, packed: bytes) -> None:
-    """A worker: answer until the pool hangs up."""
+def _serve(connection: Connection, packed: bytes, parent: int) -> None:
+    """A worker: answer until the pool hangs up, or its process ends."""
+    end_with(parent)
     worlds: _Worlds | None = None
     try:
         while True:

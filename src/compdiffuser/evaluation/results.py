@@ -12,36 +12,45 @@ from typing import Any, get_args
 
 import numpy as np
 
-from compdiffuser.evaluation.rollout import CAUSES, EpisodeResult
+from compdiffuser.evaluation.causes import CAUSES
+from compdiffuser.evaluation.rollout import EpisodeResult
 from compdiffuser.planning.search import Origin
 from compdiffuser.runs import package_versions
 from compdiffuser.types import UserError
 
-"""What a plan may have begun from."""
 _PACKAGES = ("compdiffuser", "torch", "numpy", "mujoco", "ogbench", "gymnasium", "gymnasium-robotics")
 
 
 def summarize(
-    runs: Sequence[Sequence[EpisodeResult]], steps_limit: int, shorter_limit: int | None = None, **identity: Any
+    runs: Sequence[Sequence[EpisodeResult]],
+    steps_limit: int,
+    shorter_limit: int | None = None,
+    *,
+    causes: Sequence[str] = CAUSES,
+    complete: bool = True,
+    **identity: Any,
 ) -> dict[str, Any]:
     """One object for the runs of all seeds; `identity` says what was run: dataset, method, settings, data, …
 
     `success` is the mean over seeds of the percentage of episodes that reach their goal, `std` its standard deviation.
     `within` gives both for a shorter limit: an episode does not know when it will be cut off. `plans` counts what plans
     began from, `failed_tests` which tests the last plans of failed episodes did not pass; each where decisions tell.
+    `failures` counts the `causes` that a world has (`causes_in`), and any other that occurs. `complete` is false where
+    further seeds are to follow.
     """
     if not runs or not all(runs):
         raise UserError("there are no episodes to summarize")
     everything = [episode for run in runs for episode in run]
-    causes = Counter(episode.cause for episode in everything if not episode.success)
+    failed = Counter(episode.cause for episode in everything if not episode.success)
     tasks = sorted({episode.task for episode in everything})
     steps = [episode.steps for episode in everything if episode.success]
     return {
+        "complete": complete,
         **identity,
         **_over_seeds(runs, steps_limit),
         **({"within": {str(shorter_limit): _over_seeds(runs, shorter_limit)}} if shorter_limit else {}),
         "per_task": {str(task): _percent([e.success for e in everything if e.task == task]) for task in tasks},
-        "failures": {cause: causes[cause] for cause in CAUSES},
+        "failures": {str(cause): failed[cause] for cause in dict.fromkeys([*causes, *failed])},
         **_plan_counts(everything),
         "failed_episodes": [_explained(episode) for episode in everything if not episode.success],
         "replans_per_episode": round(float(np.mean([_replans(episode) for episode in everything])), 3),

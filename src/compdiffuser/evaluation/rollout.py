@@ -13,19 +13,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from compdiffuser.domains import Space
+from compdiffuser.evaluation.causes import Ending, cause_of, lies
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement, Problem, Task
 from compdiffuser.presets import Preset
 from compdiffuser.progress import progress_bar
 from compdiffuser.types import Array, Policy, UserError
-
-UNSTABLE = "unstable simulation"
-INFEASIBLE = "infeasible plan"
-LOST = "controller lost"
-TIME_OUT = "time out"
-CAUSES = (INFEASIBLE, LOST, TIME_OUT, UNSTABLE)
-"""Why an episode can fail; every failure has exactly one cause."""
 
 _KEPT_STATES = 200
 
@@ -40,7 +33,7 @@ class EpisodeResult:
     success: bool
     steps: int
     cause: str | None
-    """Why it failed, one of `CAUSES`; None where it succeeded."""
+    """Why it failed, one of `causes.causes_in(space)`; None where it succeeded."""
     path: Array
     """[n, P], positions on the way, the agent's x and y first, thinned to a few hundred states."""
     decisions: tuple[Any, ...] = ()
@@ -88,7 +81,7 @@ def evaluate(
         waiting = Console(stderr=True).status(f"seed {seed}: planning {len(runs)} episodes …")
         with waiting if progress else nullcontext():
             policy.reset(observations, goals)
-        ended = _run(policy, environments, observations, preset.space, step_limit, progress, f"seed {seed}")
+        ended = _run(policy, environments, observations, preset, step_limit, progress, f"seed {seed}")
     decisions = getattr(policy, "decisions", None) or [()] * len(runs)
     return [
         EpisodeResult(
@@ -97,8 +90,8 @@ def evaluate(
             seed,
             success=bool(ended.success[e]),
             steps=int(ended.steps[e]),
-            cause=_cause(bool(ended.success[e]), bool(ended.unstable[e]), decisions[e]),
-            path=ended.paths[: ended.steps[e] + 1, e][:: max(1, int(ended.steps[e]) // _KEPT_STATES)],
+            cause=None if ended.success[e] else cause_of(ended.ending(e, decisions[e]), preset.space),
+            path=ended.path(e)[:: max(1, int(ended.steps[e]) // _KEPT_STATES)],
             decisions=tuple(decisions[e]),
             problem=problems[e],
         )
@@ -118,23 +111,33 @@ def _problem(task: int, seed: int, placements: Sequence[tuple[Array, Array]] | N
 class _Ended:
     success: Array
     unstable: Array
+    fallen: Array
     steps: Array
     paths: Array
     """[steps + 1, E, P]"""
+
+    def path(self, e: int) -> Array:
+        """[n, P], the positions of one episode."""
+        return self.paths[: self.steps[e] + 1, e]
+
+    def ending(self, e: int, decisions: Sequence[Any]) -> Ending:
+        return Ending(bool(self.unstable[e]), bool(self.fallen[e]), decisions, self.path(e))
 
 
 def _run(
     policy: Policy,
     pool: EnvironmentPool,
     observations: Array,
-    space: Space,
+    preset: Preset,
     step_limit: int,
     progress: bool,
     label: str,
 ) -> _Ended:
     """Step all episodes until each has reached its goal, blown up, or used its steps."""
+    space, body = preset.space, preset.domain.body
     active = np.ones(len(observations), bool)
-    success, unstable, steps = np.zeros_like(active), np.zeros_like(active), np.zeros(len(active), int)
+    success, unstable = np.zeros_like(active), np.zeros_like(active)
+    steps, down = np.zeros(len(active), int), np.zeros(len(active), int)
     paths = [space.places(space.planned(observations))]
     told = (
         "{task.completed}/{task.total} steps, {task.fields[reached]} of {task.fields[episodes]} episodes at their goal"
@@ -147,19 +150,8 @@ def _run(
             steps += active
             success |= step.success & active & ~step.unstable
             unstable |= step.unstable & active
+            down = np.where(active, np.where(body.fallen(observations), down + 1, 0), down)
             active &= ~(success | unstable)
             paths.append(space.places(space.planned(observations)))
             bar.update(line, advance=1, reached=int(success.sum()))
-    return _Ended(success, unstable, steps, np.stack(paths))
-
-
-def _cause(success: bool, unstable: bool, decisions: Sequence[Any]) -> str | None:
-    """The first thing that explains the failure: the simulation, the plan that was followed last, the controller."""
-    if success:
-        return None
-    if unstable:
-        return UNSTABLE
-    last = decisions[-1] if decisions else None
-    if getattr(last, "fault", None):
-        return INFEASIBLE
-    return TIME_OUT if last is None or last.planned else LOST
+    return _Ended(success, unstable, lies(body, down), steps, np.stack(paths))

@@ -6,10 +6,10 @@ soft actor-critic, or imitation of another expert.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from compdiffuser.checks import brief, typed, widths
 from compdiffuser.types import UserError
 
 
@@ -92,26 +92,25 @@ class ExpertConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise UserError(f"{name} is one of {', '.join(known)}, not '{brief(getattr(self, name))}'")
+        typed(self)
+        widths(self, "actor_hidden", "critic_hidden")
         self._check_numbers()
         if not (self.updates_per_round >= 1 and float(self.updates_per_round).is_integer()):
             raise UserError(
                 f"{self.environments} environments with {self.updates_per_step} updates per step make "
                 f"{self.updates_per_round} updates at a time; choose numbers that make whole ones"
             )
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise UserError(f"{name} is one of {', '.join(known)}, not '{getattr(self, name)}'")
         if self.body != BODY_FOR[self.task]:
-            raise UserError(f"task '{self.task}' is for the body '{BODY_FOR[self.task]}', not for '{self.body}'")
+            raise UserError(f"task '{self.task}' is for the body '{BODY_FOR[self.task]}', not for '{brief(self.body)}'")
         if self.task == "ball" and self.top_speed is not None:
             raise UserError("a top speed belongs to the tasks 'direction' and 'standing', not to 'ball'")
         if self.replay < self.environments:
             raise UserError(f"a replay of {self.replay} transitions is too small for {self.environments} environments")
 
     def _check_numbers(self) -> None:
-        for name, value in asdict(self).items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise UserError(f"{name} must be a finite number, not {value}")
         for name in AT_LEAST_ONE:
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -189,5 +188,5 @@ EXPERTS: dict[str, ExpertConfig] = {
 def expert_config(name: str) -> ExpertConfig:
     """The settings of an expert. Raises UserError for an unknown one."""
     if name not in EXPERTS:
-        raise UserError(f"unknown expert '{name}'; known experts: {', '.join(EXPERTS)}")
+        raise UserError(f"unknown expert '{brief(name)}'; known experts: {', '.join(EXPERTS)}")
     return EXPERTS[name]

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from compdiffuser.data.lockstep import alone
 from compdiffuser.data.stitch import Stitch
 from compdiffuser.data.walking import laid_out, recorded
 from compdiffuser.domains.body import BODIES
@@ -108,7 +109,7 @@ def _round(expert: Expert, bodies: Simulators, rng: np.random.Generator) -> dict
 
 def largest_maze(expert: str) -> Preset | None:
     """Of the stitch datasets that an expert records, the one with the most cells; None where it records none."""
-    own = [each for each in PRESETS.values() if each.domain.body.expert == expert and each.maze is not None]
+    own = [each for each in PRESETS.values() if expert in each.domain.body.experts and each.maze is not None]
     stitched = [each for each in own if recorded(each).recipe == "stitch"]
     return max(stitched, key=lambda each: len(laid_out(each).free_cells), default=None)
 
@@ -118,10 +119,11 @@ def survival(expert: Expert, settings: Preset, rounds: int = 1, seed: int = 0) -
 
     `moved` is the share of episodes that end more than a cell away from their start.
     """
-    recipe = Stitch(replace(settings, recording=replace(recorded(settings), steps=WALK + 1)), expert)
+    recipe = Stitch(replace(settings, recording=replace(recorded(settings), steps=WALK + 1)), [expert])
     rng, body = np.random.default_rng(seed), BODIES[expert.config.body]
     cells = [cell for cell in recipe.maze.free_cells for _ in range(rounds)]
-    paths = [recipe.record_from(cell, rng).arrays()["observations"] for cell in cells]
+    world = settings.domain.open()
+    paths = [alone(recipe.record_from(cell, world, rng)).arrays()["observations"] for cell in cells]
     starts, ends = (np.stack([path[at] for path in paths]) for at in (0, -1))
     away = length(body.position(ends) - body.position(starts))
     figures = {"upright": ~body.fallen(ends), "moved": away > recipe.maze.unit}

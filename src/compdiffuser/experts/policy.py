@@ -23,13 +23,14 @@ from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
 
 KIND, FORMAT, ACTOR = "expert", 2, "actor"
-ENDS = 1.0 - 1e-6
 CLIP, SOFT, TINY = 10.0, 1e-2, 1e-5
 """Where scaled inputs end, and what is added to the spread of inputs and, in a layer norm, to a variance."""
 
 
 class Expert:
     """Does what it is told. As a policy that records data, it adds Gaussian noise and clips; it pickles."""
+
+    limit = 1.0 - 1e-6
 
     def __init__(
         self, config: ExpertConfig, weights: Mapping[str, Array], name: str = "expert", noise: float = 0.0
@@ -99,7 +100,7 @@ class Expert:
     ) -> Array:
         """An action [act] with noise for one observation [obs] and command [2]."""
         action = self.act(observation, command, heading) + rng.normal(0.0, self.noise, self.actions)
-        return np.minimum(np.maximum(action, -ENDS), ENDS)
+        return np.minimum(np.maximum(action, -self.limit), self.limit)
 
     def _scaled(self, seen: Array) -> Array:
         if self.scale is None:
@@ -130,36 +131,45 @@ def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tup
     Raises UserError where there is none, or something is wrong with it.
     """
     folder = Path(name_or_path)
-    if not folder.is_dir():
+    if not artifact.is_folder(folder):
         folder = pretrained_folder() / "experts" / expert_config(os.fspath(name_or_path)).name
     if not folder.is_dir():
         teacher = " --teacher FOLDER" if expert_config(folder.name).learner == "imitation" else ""
         command = f"compdiffuser data expert {folder.name}{teacher}"
         raise UserError(f"no {folder.name} expert is shipped; train one with: {command}")
     found = artifact.load(folder, KIND, FORMAT, (ACTOR,))
-    try:
+    with artifact.describing(folder, KIND):
         config = ExpertConfig.from_dict(found.config["expert"])
-    except (KeyError, TypeError) as error:
-        raise UserError(f"'{folder / artifact.CONFIG}' does not describe an expert: {error}") from None
+        artifact.record_of(found.config)
     try:
         # Other weights or another noise make another dataset, so both are in the name.
         name = f"{config.name}-expert-{found.hashes[ACTOR][:12]}-noise-{noise:g}"
-        return Expert(config, found.parts[ACTOR], name, noise), config
-    except (KeyError, ValueError, IndexError):
+        expert = Expert(config, found.parts[ACTOR], name, noise)
+        expert.infer(np.zeros(expert.inputs))  # raises where one layer does not fit the next
+        return expert, config
+    except (LookupError, ValueError, TypeError, StopIteration, AttributeError):
         raise UserError(f"'{folder}' holds weights of another network than its config says") from None
 
 
-def expert_for(preset: Preset, folder: Path | None = None) -> Expert | None:
-    """The expert that walks a dataset's body, from `folder` or as shipped; None where the body needs none.
+def experts_for(preset: Preset, folder: Path | None = None) -> tuple[Expert, ...]:
+    """The experts that move a dataset's body, as shipped, or one of them from `folder`; none where it needs none.
 
     Raises UserError where there is none, where it is of another body, and where it must be told its heading.
     """
-    body = preset.domain.body
-    if body.expert is None:
-        return None
-    expert, config = load_expert(folder or body.expert, preset.recording.noise if preset.recording else 0.0)
-    if config.body != body.name:
-        raise UserError(f"{expert.name} moves the body '{config.body}'; '{preset.name}' needs one for '{body.name}'")
-    if expert.needs_heading:
-        raise UserError(f"{expert.name} must be told its heading, which recorded observations lack; use its student")
-    return expert
+    body, noise = preset.domain.body, preset.recording.noise if preset.recording else 0.0
+    if not body.experts:
+        return ()
+    given = None if folder is None else load_expert(folder, noise)[0]
+    bodies = [expert_config(name).body for name in body.experts]
+    if given is not None and given.config.body not in bodies:
+        needed = "' or '".join(bodies)
+        raise UserError(f"{given.name} moves the body '{given.config.body}'; '{preset.name}' needs one for '{needed}'")
+    experts = tuple(
+        given if given is not None and given.config.body == moved else load_expert(name, noise)[0]
+        for name, moved in zip(body.experts, bodies, strict=True)
+    )
+    for expert in experts:
+        if expert.needs_heading:
+            said = "must be told its heading, which recorded observations lack; use its student"
+            raise UserError(f"{expert.name} {said}")
+    return experts

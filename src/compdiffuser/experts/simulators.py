@@ -1,7 +1,6 @@
 """Simulators in processes: many bodies in each, numbers in shared memory, one word per step through a pipe.
 
-Processes are forked before CUDA is touched. They are daemons and look for their parent every second, so that a killed
-run leaves none behind.
+Processes are forked before CUDA is touched. They end with their parent, so that a killed run leaves none behind.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ import numpy as np
 
 from compdiffuser.experts.bodies import Bodies
 from compdiffuser.experts.config import ExpertConfig
+from compdiffuser.runs import end_with
 from compdiffuser.types import Array, UserError
-
-PATIENCE = 1.0  # seconds between two looks for the parent
 
 
 def cores() -> int:
@@ -146,14 +144,12 @@ def _work(
     parent: int,
 ) -> None:  # fmt: skip
     """The life of a process: a step, or another word, until there is no one to speak to."""
+    end_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     share = Share(config, seeds, {name: _array(raw, count)[mine] for name, raw in memory.items()})
     try:
         pipe.send_bytes(b"ready")
         while True:
-            while not pipe.poll(PATIENCE):
-                if os.getppid() != parent:
-                    return
             share.obey(pipe.recv_bytes().decode())
             pipe.send_bytes(b"done")
     except (EOFError, OSError):

@@ -5,6 +5,7 @@ The folder of a run holds `log.csv`, the actor as it is now, `checkpoint.pt` and
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import replace
@@ -24,7 +25,7 @@ from compdiffuser.experts.simulators import Simulators
 from compdiffuser.experts.student import Student, find_teacher
 from compdiffuser.files import replacing
 from compdiffuser.progress import progress_bar
-from compdiffuser.runs import choose_device
+from compdiffuser.runs import all_finite, choose_device, diverged, only_writer, read_checkpoint
 from compdiffuser.types import UserError
 
 CHECKPOINT, TRANSITIONS, LOG = "checkpoint.pt", "replay.bin", "log.csv"
@@ -36,6 +37,7 @@ FREE = {"steps", "time_limit", "log_every", "checkpoint_every", "measure_every"}
 """What may change between a run and its continuation."""
 
 
+@only_writer
 def train_expert(
     config: ExpertConfig,
     out: Path,
@@ -49,10 +51,13 @@ def train_expert(
 
     `device` is auto, cpu or cuda; bodies always move on the CPU, in `processes`, by default one a core. `teacher` is
     the folder of the expert that a student imitates.
+
+    Raises UserError at the first line of the log whose losses are not finite, and at the first checkpoint whose
+    weights are not: the checkpoint before it stays.
     """
     run = Run(config, out, device, teacher, processes)
     try:
-        if run.over:  # perhaps killed between its last checkpoint and the actor that belongs to it
+        if run.steps:  # perhaps killed between its last checkpoint and the actor and the log that belong to it
             run.save()
         watched = sys.stderr.isatty()
         with progress_bar("{task.fields[note]}", shown=progress and watched, remaining=False) as bar:
@@ -91,6 +96,7 @@ class Run:
         saved = _saved(out, config)
         self.steps, self.seconds = int(saved.get("steps", 0)), float(saved.get("seconds", 0.0))
         self.rows: Rows = list(saved.get("rows", []))
+        self.kept = int(saved["learner"]["updates"]) if saved else 0
         # Forked before CUDA is touched. Where a run continues, its episodes are other ones.
         self.bodies = Simulators(config, config.seed + 1000 * self.steps, processes=processes)
         self.measured = Simulators(config, config.seed + 1, MEASURED, processes)
@@ -150,7 +156,11 @@ class Run:
     def log(self) -> None:
         """A line for the log. Measuring takes no training time."""
         row = {"steps": self.steps, "seconds": round(self.seconds, 1), "updates": self.learner.updates}
-        row |= self.figures.take() | self.learner.take_means()
+        means = self.learner.take_means()
+        for name, mean in means.items():
+            if not math.isfinite(mean):
+                raise self._diverged(f"{name} is {mean}")
+        row |= self.figures.take() | means
         if self.due(self.config.measure_every):
             row |= measure(Expert(self.config, self.learner.weights()), self.measured)
         self.rows.append(row)
@@ -163,14 +173,21 @@ class Run:
 
     def save(self) -> None:
         """The checkpoint, then what people look at: actor and log are those of the checkpoint."""
+        learned = self.learner.state()
+        if not all_finite(learned):
+            raise self._diverged("weights are not finite")
         progress = {"steps": self.steps, "seconds": self.seconds, "rows": self.rows}
         with replacing(self.out / CHECKPOINT) as temporary, open(temporary, "wb") as file:
-            torch.save({"config": self.config.to_dict(), "learner": self.learner.state(), **progress}, file)
+            torch.save({"config": self.config.to_dict(), "learner": learned, **progress}, file)
+        self.kept = self.learner.updates
         record = {"steps": self.steps, "updates": self.learner.updates, "seconds": round(self.seconds, 1)}
         extra = {"device": self.learner.device.type, "measured": self.rows[-1] if self.rows else {}}
         save_expert(self.out, self.learner.weights(), self.config, record | extra)
         if self.rows:
             write_log(self.out / LOG, self.rows)
+
+    def _diverged(self, what: str) -> UserError:
+        return diverged(what, self.learner.updates, self.config.learning_rate, self.out, self.kept)
 
     def close(self) -> None:
         self.bodies.close()
@@ -182,10 +199,10 @@ def _saved(out: Path, config: ExpertConfig) -> dict[str, Any]:
     path = out / CHECKPOINT
     if not path.exists():
         return {}
+    saved = read_checkpoint(path)
     try:
-        saved = torch.load(path, map_location="cpu", weights_only=True)
         before = dict(saved["config"])
-        _ = saved["learner"], saved["steps"], saved["seconds"], saved["rows"]
+        _ = saved["learner"]["updates"], saved["steps"], saved["seconds"], saved["rows"]
     except Exception as error:
         reason = type(error).__name__
         raise UserError(f"checkpoint '{path}' cannot be read ({reason}); remove it to start anew") from None

@@ -25,3 +25,22 @@ def controller_for(preset: Preset) -> Controller:
     raise UserError(
         f"no controller is shipped for '{preset.name}'; train one with: compdiffuser train-controller {preset.name}"
     )
+
+
+def seen_columns(controller: Controller, preset: Preset) -> list[int]:
+    """Columns of a planned state that a controller reads.
+
+    Raises UserError where it asks for what is not planned, or drives another body.
+    """
+    body = preset.domain.body
+    if controller.body is not None and controller.body.name != body.name:
+        whose = f"'{controller.source}'" if controller.source else "the controller"
+        raise UserError(f"{whose} drives the body '{controller.body.name}'; '{preset.name}' moves '{body.name}'")
+    planned = preset.space.dims
+    wanted = planned if controller.space is None else controller.space.dims
+    if missing := [dim for dim in wanted if dim not in planned]:
+        raise UserError(
+            f"the controller follows dimension {missing[0]} of an observation, which is not planned: "
+            f"plans of '{preset.name}' have dimensions {', '.join(map(str, planned))}"
+        )
+    return [planned.index(dim) for dim in wanted]

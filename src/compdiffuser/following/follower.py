@@ -17,7 +17,8 @@ import numpy as np
 
 from compdiffuser.checks import whole
 from compdiffuser.domains import Controller
-from compdiffuser.following.controllers import controller_for
+from compdiffuser.following.controllers import controller_for, seen_columns
+from compdiffuser.following.decision import Decision
 from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import Chunks
@@ -63,27 +64,6 @@ class Following:
             raise UserError(f"look_ahead must be positive and finite, not {self.look_ahead}")
 
 
-@dataclass(frozen=True)
-class Decision:
-    """What the follower decided for an episode, and why."""
-
-    step: int
-    reason: str
-    """"start", "lost" (too far from its subgoal), "stuck" (no progress) or "fallen" (on its back)."""
-    planned: bool
-    """Whether a new plan was made; false where replanning is off or used up, or would not help."""
-    n_chunks: int
-    """K of the plan that is followed from here on."""
-    ok: bool
-    """Whether that plan is certified."""
-    fault: str | None
-    """Why that plan cannot be followed in its maze, where it cannot."""
-    origin: str | None = None
-    """What that plan began from."""
-    verdict: tuple[str, ...] = ()
-    """Tests of the judge that it failed."""
-
-
 class PlanFollower:
     """A `Policy` that plans, follows and replans E episodes side by side."""
 
@@ -97,6 +77,7 @@ class PlanFollower:
         self.planner = planner
         self.preset = preset
         self.space, self.body = preset.space, preset.domain.body
+        self.asked = preset.domain.asked
         self.following = following or Following()
         # A copy: what a controller remembers of its episodes is nobody else's.
         self.controller = copy.copy(controller or controller_for(preset))
@@ -134,11 +115,13 @@ class PlanFollower:
         """Actions [E, act] that follow the plans; lost agents among the `active` [E] get new plans first."""
         self._track(observations)
         self._watch_falls(observations, active)
-        lost = self._lost(observations) & active & ~self._down
+        off = self._off(observations)
+        lost = (off.max(axis=1) > self.preset.execution.replan_distance) & active & ~self._down
         stuck = (self._since > self.patience) & active & ~lost & ~self._down & ~self._arrived(observations)
         troubled = np.flatnonzero((lost | stuck) & ~self._given_up)
         if len(troubled):
-            self._handle(troubled, observations, ["lost" if lost[e] else "stuck" for e in troubled])
+            which = off.argmax(axis=1)
+            self._handle(troubled, observations, [self._loss(which[e]) if lost[e] else "stuck" for e in troubled])
         self._step += 1
         targets = self._sidestepped(self.targets(), observations)
         return self.controller(observations, targets[:, self.seen])
@@ -151,18 +134,27 @@ class PlanFollower:
     def _sidestepped(self, targets: Array, observations: Array) -> Array:
         """The targets [E, D], of agents without progress moved to one side and then to the other.
 
-        A corner holds an agent that pushes straight against it; a step aside lets it pass.
+        A corner holds an agent that pushes straight against it; a step aside lets it pass. Where the plan moves
+        something else, an agent that steps aside leaves it behind.
         """
         agent = list(self.space.positions[0].columns)
         if len(agent) != 2:
             return targets  # there is no one side
         ahead = targets[:, agent] - self.space.agent(self.space.planned(observations))
         ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
-        turns = self._since // self.stall
+        turns = np.where(self._alone(), self._since // self.stall, 0)
         side = np.where(turns % 2 == 1, 1.0, -1.0) * (turns > 0) * 2 * self.look_ahead
         moved = targets.copy()
         moved[:, agent] += side[:, None] * np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
         return moved
+
+    def _alone(self) -> Array:
+        """[E] bool: over the next metres of its plan, the agent is all that moves."""
+        here, there = (
+            np.take_along_axis(self._ways, index[:, None, None], axis=1)[:, 0]
+            for index in (self._index, self._ahead_by(self.look_ahead))
+        )
+        return np.asarray((self.space.distances(there - here)[:, 1:] <= self.spacing).all(axis=1))
 
     def executed(self, episode: int) -> int:
         """h_exe: how many states of its current plan the agent has behind it."""
@@ -176,8 +168,11 @@ class PlanFollower:
         if self.following.by == "time":
             return np.minimum(self._index + self.ahead, self._last)
         # An agent held by a corner that the plan cuts looks further ahead, and so slides round it.
-        distance = self.look_ahead * (1 + np.minimum(self._since / self.stall, 3))
-        return look_ahead(self._ways, self._index, self._last, distance, self.following.window)
+        return self._ahead_by(self.look_ahead * (1 + np.minimum(self._since / self.stall, 3)))
+
+    def _ahead_by(self, distance: float | Array) -> Array:
+        """The index [E] of the planned state that many metres ahead, one number for all or [E]."""
+        return look_ahead(self._ways, self._index, self._last, distance, self.following.window, self.space.furthest)
 
     def _track(self, observations: Array) -> None:
         """Move each agent's index forward, never backward."""
@@ -191,16 +186,24 @@ class PlanFollower:
         self._since = np.where(index > self._index, 0, self._since + 1)
         self._index = index
 
-    def _lost(self, observations: Array) -> Array:
-        """[E] bool: too far from the subgoal at time t, or, by progress, from the plan itself."""
+    def _off(self, observations: Array) -> Array:
+        """Metres [E, groups] of each thing that moves from its subgoal at time t, or, by progress, from the plan."""
         index = self._target_index() if self.following.by == "time" else self._index
         where = np.take_along_axis(self._ways, index[:, None, None], axis=1)[:, 0]
-        return np.linalg.norm(where - self._places(observations), axis=1) > self.preset.execution.replan_distance
+        return self.space.distances(where - self._places(observations))
+
+    def _loss(self, group: int) -> str:
+        """The reason for a new plan where a position group is too far from the old one."""
+        return "lost" if group == 0 else f"{self.space.positions[group].name} lost"
 
     def _arrived(self, observations: Array) -> Array:
-        """[E] bool: at the goal, where staying is no lack of progress."""
-        away = np.linalg.norm(self._places(observations) - self.space.places(self._goals), axis=1)
-        return away <= self.look_ahead / 2
+        """[E] bool: what the task asks for is at the goal, where staying is no lack of progress."""
+        planned = self.space.planned(observations)
+        away = [planned[:, list(columns)] - self._goals[:, list(columns)] for _, columns in self.asked]
+        radius = self.preset.domain.goal_radius
+        return np.max([np.linalg.norm(each, axis=1) for each in away], axis=0) <= (
+            self.look_ahead / 2 if radius is None else radius
+        )
 
     def _watch_falls(self, observations: Array, active: Array) -> None:
         """Note each fall once. A new plan does not help an agent on its back; it is followed again once it is up.
@@ -257,11 +260,18 @@ class PlanFollower:
         self._last = np.array([len(track) - 1 for track in self._tracks])
 
     def _track_of(self, plan: Plan, goal: Array) -> tuple[Array, Array]:
-        """The states to follow [n, D], with the goal last, and their times in the plan [n]."""
+        """The states to follow [n, D], with the goal last, and their times in the plan [n].
+
+        Of the goal, only what the task asks for counts: the ant may end anywhere beside its ball.
+        """
         times = np.arange(len(plan.states))
         if self.following.by == "progress":
-            times = without_loops(self.space.places(plan.states), self.spacing)
-        states = np.concatenate([plan.states[times], goal[None]])
+            times = without_loops(self.space.places(plan.states), self.spacing, self.space.furthest)
+        last = goal.copy()
+        for group in self.space.positions:
+            if group not in self.asked:
+                last[list(group.columns)] = plan.states[-1, list(group.columns)]
+        states = np.concatenate([plan.states[times], last[None]])
         return states, np.append(times, len(plan.states) - 1)
 
     def _note(self, e: Any, reason: str, planned: bool) -> None:
@@ -271,22 +281,3 @@ class PlanFollower:
                 self._step, reason, planned, plan.n_chunks, plan.ok, plan.fault(), plan.origin, plan.verdict.failed
             )
         )
-
-
-def seen_columns(controller: Controller, preset: Preset) -> list[int]:
-    """Columns of a planned state that a controller reads.
-
-    Raises UserError where it asks for what is not planned, or drives another body.
-    """
-    body = preset.domain.body
-    if controller.body is not None and controller.body.name != body.name:
-        whose = f"'{controller.source}'" if controller.source else "the controller"
-        raise UserError(f"{whose} drives the body '{controller.body.name}'; '{preset.name}' moves '{body.name}'")
-    planned = preset.space.dims
-    wanted = planned if controller.space is None else controller.space.dims
-    if missing := [dim for dim in wanted if dim not in planned]:
-        raise UserError(
-            f"the controller follows dimension {missing[0]} of an observation, which is not planned: "
-            f"plans of '{preset.name}' have dimensions {', '.join(map(str, planned))}"
-        )
-    return [planned.index(dim) for dim in wanted]

@@ -19,8 +19,9 @@ from torch import Tensor, nn
 
 from compdiffuser import artifact
 from compdiffuser.artifact import Artifact
-from compdiffuser.checks import whole
+from compdiffuser.checks import whole, widths
 from compdiffuser.domains.body import BODIES, Humanoid
+from compdiffuser.restoring import restored
 from compdiffuser.types import Array, UserError
 
 KIND, FORMAT = "heading", 1
@@ -43,9 +44,8 @@ class HeadingConfig:
     def __post_init__(self) -> None:
         if not isinstance(BODIES.get(self.body), Humanoid):
             raise UserError(f"the heading of the body '{self.body}' needs no estimate, or cannot be estimated")
-        whole(self, "memory")
-        if not self.hidden or not all(type(width) is int and width >= 1 for width in self.hidden):
-            raise UserError(f"hidden layers are one or more whole numbers of at least 1, not {list(self.hidden)}")
+        whole(self, "memory", most=10**6)
+        widths(self, "hidden")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"hidden": list(self.hidden)}
@@ -138,15 +138,10 @@ class HeadingEstimator:
 def load_heading(folder: str | os.PathLike[str]) -> HeadingEstimator:
     """The estimator in a folder. Raises UserError where there is none, or something is wrong with it."""
     found = artifact.load(folder, KIND, FORMAT)
-    try:
-        network = HeadingNetwork(HeadingConfig.from_dict(found.config["heading"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"'{Path(folder) / artifact.CONFIG}' does not describe an estimator: {error}") from None
-    try:
-        network.load_state_dict(artifact.tensors(found.parts["model"]))
-    except RuntimeError:
-        raise UserError(f"'{folder}' holds weights of another network than its config says") from None
-    return HeadingEstimator(network.eval(), found.config.get("record", {}))
+    with artifact.describing(folder, "estimator"):
+        config, record = HeadingConfig.from_dict(found.config["heading"]), artifact.record_of(found.config)
+    network = restored(lambda: HeadingNetwork(config), found.parts["model"], folder)
+    return HeadingEstimator(network.eval(), record)
 
 
 class HeadingTrack:

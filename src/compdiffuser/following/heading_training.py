@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from compdiffuser.domains.body import true_heading
 from compdiffuser.following.heading import HeadingConfig, HeadingEstimator, HeadingNetwork, HeadingTrack
 from compdiffuser.presets import Preset
+from compdiffuser.runs import only_writer
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.loop import Learner
 from compdiffuser.training.run import run_training
@@ -45,6 +46,7 @@ class HeadingLearner(Learner):
         return (missed * facing[:, 2]).mean()
 
 
+@only_writer
 def train_heading(
     episodes: Episodes,
     preset: Preset,

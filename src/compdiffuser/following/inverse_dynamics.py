@@ -12,6 +12,7 @@ import torch
 
 from compdiffuser import artifact
 from compdiffuser.artifact import Artifact
+from compdiffuser.checks import is_finite
 from compdiffuser.data.walking import standing
 from compdiffuser.domains import BODIES, Body, Controller, Space
 from compdiffuser.following.heading import HeadingEstimator, HeadingTrack, load_heading
@@ -19,6 +20,8 @@ from compdiffuser.following.heading_training import recorded_headings
 from compdiffuser.following.learner import ControlLearner, Steps
 from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.presets import Preset
+from compdiffuser.restoring import restored
+from compdiffuser.runs import only_writer
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.run import run_training
 from compdiffuser.types import Array, Episodes, UserError
@@ -26,6 +29,8 @@ from compdiffuser.types import Array, Episodes, UserError
 KIND, FORMAT = "controller", 2
 SAMPLES = 65_536
 """States from which scales and pace are measured."""
+BESIDE = 3.0
+"""Metres between an agent and what it moves, at most."""
 HEADING = "heading"
 """Folder, within the controller's, of the estimator for bodies whose observations do not hold their heading."""
 
@@ -35,16 +40,19 @@ class InverseController(Controller):
     """Heads for a planned state at the pace of the data: asked to hurry, an ant overturns, and gains no time.
 
     It keeps `look_ahead` metres of the plan before the body. With several horizons, h is the number of steps that the
-    distance takes at that pace; with one, the paper's h is asked for whatever the distance.
+    distance takes at that pace; with one, the paper's h is asked for whatever the distance. Where several things move,
+    h is what the slowest takes: an ant paces its walk to a ball, and then the ball does.
     """
 
     network: InverseDynamics
-    speed: float
-    """Metres per step, the median of the data."""
+    speeds: tuple[float, ...]
+    """Metres per step of each position group while it moves, the median of the data."""
     record: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     estimator: HeadingEstimator | None = None
     """Finds the heading where the controller needs one and observations do not hold it."""
+    frees: bool = True
+    """Whether an agent's own target does not count beside what it is to move; only where the network learned both."""
     told: bool = False
     """Whether observations end with the true heading, as those of `true_heading.telling` do."""
     _track: HeadingTrack | None = field(default=None, init=False, repr=False)
@@ -59,14 +67,26 @@ class InverseController(Controller):
         config = self.network.config
         if observations.shape[1] != config.observation:
             raise UserError(f"the controller takes observations of {config.observation}, not {observations.shape[1]}")
+        if np.shape(targets)[1] != len(self.space.dims):
+            wanted = f"{len(self.space.dims)} numbers ({', '.join(self.space.names)})"
+            raise UserError(f"the controller follows planned states of {wanted}, not of {np.shape(targets)[1]}")
         if self.estimator is not None and not self.told:
             self._track = self._track or self.estimator.begin()
             heading = self._track(observations)
         seen = torch.from_numpy(self.network.see(observations, heading))
         planned = torch.from_numpy(np.asarray(targets, np.float32))
         with torch.no_grad():
-            actions = self.network(seen, planned, torch.from_numpy(self.horizons(observations, targets)))
+            horizons = torch.from_numpy(self.horizons(observations, targets))
+            free = self._free(observations, seen, planned) if config.frees else None
+            actions = self.network(seen, planned, horizons, free)
         return np.clip(actions.numpy(), -1.0, 1.0)
+
+    def _free(self, observations: Array, seen: torch.Tensor, planned: torch.Tensor) -> torch.Tensor:
+        """[E] bool: whose own target does not count, since something beside it is to move."""
+        agent, *others = self.space.groups(self.space.planned(observations)).values()
+        away = np.min([np.linalg.norm(agent - other, axis=1) for other in others], axis=0)
+        beside = torch.from_numpy(away <= BESIDE)
+        return beside & self.network.moves(seen, planned) & self.frees
 
     @property
     def body(self) -> Body:  # type: ignore[override]
@@ -102,13 +122,19 @@ class InverseController(Controller):
     def steps_ahead(self) -> int:  # type: ignore[override]
         """h: its only one, or what the look-ahead takes at the data's pace."""
         least, most = self.network.config.horizons
-        return int(np.clip(round(self.look_ahead / self.speed), least, most))
+        return int(np.clip(round(self.look_ahead / min(self.speeds)), least, most))
+
+    @property
+    def speed(self) -> float | dict[str, float]:
+        """Metres per step as files and people are told: one number, or one for each position group by its name."""
+        names = [name for name, _ in self.space.positions]
+        return self.speeds[0] if len(names) == 1 else dict(zip(names, self.speeds, strict=True))
 
     def horizons(self, observations: Array, targets: Array) -> Array:
         """[E] the steps that targets [E, D] are ahead of bodies [E, obs], as the network is told."""
         least, most = self.network.config.horizons
-        away = np.linalg.norm(self.space.agent(targets) - self.body.position(observations), axis=1)
-        return np.clip(np.rint(away / self.speed), least, most).astype(np.int64)
+        away = self.space.distances(self.space.places(targets) - self.space.places(self.space.planned(observations)))
+        return np.clip(np.rint((away / self.speeds).max(axis=1)), least, most).astype(np.int64)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write it, whole or not at all; its estimator first."""
@@ -122,20 +148,23 @@ class InverseController(Controller):
 def load_controller(folder: str | os.PathLike[str]) -> InverseController:
     """The controller in a folder. Raises UserError where there is none, or something is wrong with it."""
     folder = Path(folder)
-    if not folder.is_dir():
-        raise UserError(f"there is no controller at '{folder}'")
     found = artifact.load(folder, KIND, FORMAT)
-    try:
-        network = InverseDynamics(InverseDynamicsConfig.from_dict(found.config["inverse_dynamics"]))
-        speed = float(found.config["speed"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"'{folder / artifact.CONFIG}' does not describe a controller: {error}") from None
-    try:
-        network.load_state_dict(artifact.tensors(found.parts["model"]))
-    except RuntimeError:
-        raise UserError(f"'{folder}' holds weights of another network than its config says") from None
+    with artifact.describing(folder, KIND):
+        config = InverseDynamicsConfig.from_dict(found.config["inverse_dynamics"])
+        speeds, record = _speeds(found.config["speed"], config.space), artifact.record_of(found.config)
+    network = restored(lambda: InverseDynamics(config), found.parts["model"], folder)
     estimator = load_heading(folder / HEADING) if needs_estimate(network.config) else None
-    return InverseController(network.eval(), speed, found.config.get("record", {}), str(folder), estimator)
+    return InverseController(network.eval(), speeds, record, str(folder), estimator)
+
+
+def _speeds(written: Any, space: Space) -> tuple[float, ...]:
+    """Speeds of all position groups, from one number where there is one group, or from numbers by their names."""
+    if not isinstance(written, dict):
+        written = {space.positions[0].name: written}
+    speeds = tuple(float(written[name]) for name, _ in space.positions)
+    if not all(is_finite(speed) and speed > 0 for speed in speeds):
+        raise UserError(f"speeds are above 0 and finite, not {speeds}")
+    return speeds
 
 
 def needs_estimate(config: InverseDynamicsConfig) -> bool:
@@ -143,6 +172,7 @@ def needs_estimate(config: InverseDynamicsConfig) -> bool:
     return config.frame == "heading" and BODIES[config.body].heading(np.zeros((1, config.observation))) is None
 
 
+@only_writer
 def train_controller(
     episodes: Episodes,
     preset: Preset,
@@ -167,7 +197,7 @@ def train_controller(
     sizes = {"observation": episodes.observations.shape[1], "action": episodes.actions.shape[1]}
     given: dict[str, Any] = {**sizes, "body": body.name, "space": preset.space}
     model = InverseDynamicsConfig(**given | dict(body.control)) if model is None else replace(model, **given)
-    walked = Steps.from_episodes(episodes, model.horizons, device)
+    walked = Steps.from_episodes(episodes, model.horizons, device).with_moving(model.space)
     torch.manual_seed(config.seed)
     network = InverseDynamics(model).to(device)
     if needs_estimate(model) and estimator is None:
@@ -176,13 +206,14 @@ def train_controller(
     generator = torch.Generator(device).manual_seed(config.seed)
     now, later, _, _ = steps.sample(SAMPLES, model.horizons[0], generator)
     network.scale_to(now, network.relative(now, network.planned(later)))
-    speed = walked.speed(SAMPLES, generator, body)
+    speeds = walked.speeds(SAMPLES, generator, model.space)
     about = {"dataset": preset.name, "data": episodes.digest(), **model.to_dict()}
     record = run_training(
         ControlLearner(network, steps, config.batch), config, device, out, about=about, own={"dataset": preset.name},
         manifest=manifest, progress=progress,
     )  # fmt: skip
-    controller = InverseController(network.cpu().eval(), max(speed, 1e-3), record, str(out), estimator)
+    speeds = tuple(max(speed, 1e-3) for speed in speeds)
+    controller = InverseController(network.cpu().eval(), speeds, record, str(out), estimator)
     controller.save(out)
     return controller
 

@@ -14,9 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compdiffuser.checks import whole
+from compdiffuser.checks import between, typed, whole, widths
 from compdiffuser.domains import BODIES, PLANE, Body, Space
 from compdiffuser.types import Array, UserError
+
+MOST_NUMBERS = 4_096
+"""Of an observation and of an action."""
+MOVES = 0.3
+"""Metres; what a plan moves less than that counts as staying."""
 
 
 @dataclass(frozen=True)
@@ -36,26 +41,39 @@ class InverseDynamicsConfig:
     dropout: float = 0.0
     frame: Literal["world", "heading"] = "world"
     """The frame of what the network sees: the world's, or one that faces as the body does."""
+    free: float = 0.0
+    """Share of samples without the agent's own target, where something else is to move; whether it is left out is an
+    input then. How an ant gets a ball to its place is not for a plan to say."""
 
     def __post_init__(self) -> None:
         if self.frame not in ("world", "heading"):
             raise UserError(f"a controller's frame is 'world' or 'heading', not '{self.frame}'")
-        whole(self, "observation", "action")
+        typed(self)
+        whole(self, "observation", "action", most=MOST_NUMBERS)
+        widths(self, "hidden")
         least, most = self.horizons
-        if not 1 <= least <= most:
+        if not 1 <= least <= most <= 10**6:
             raise UserError(f"horizons are at least 1 and in order, not {least} to {most}")
         if self.body not in BODIES:
             raise UserError(f"unknown body '{self.body}'; known bodies: {', '.join(BODIES)}")
         if max(self.space.dims) >= self.observation:
             there = f"observations have {self.observation} dimensions"
             raise UserError(f"{there}, there is no dimension {max(self.space.dims)}")
+        if self.frame == "heading" and any(len(columns) < 2 for _, columns in self.space.positions):
+            raise UserError(f"what is turned by the heading has x and y, not {self.space.positions}")
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout is a share below 1, not {self.dropout}")
+        between(self, "free")
 
     @property
     def several(self) -> bool:
         """Whether h is an input."""
         return self.horizons[0] < self.horizons[1]
+
+    @property
+    def frees(self) -> bool:
+        """Whether the agent's own target may be left out."""
+        return self.free > 0 and len(self.space.positions) > 1
 
     def to_dict(self) -> dict[str, Any]:
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
@@ -96,7 +114,7 @@ class InverseDynamics(nn.Module):
         dims = tuple(range(planned)) if self.turns else config.space.dims
         self.register_buffer("dims", torch.tensor(dims), persistent=False)
         layers: list[nn.Module] = []
-        width = own + planned + int(config.several)
+        width = own + planned + int(config.several) + int(config.frees)
         for hidden in config.hidden:
             layers += [nn.Linear(width, hidden), nn.GELU(approximate="tanh")]
             layers += [nn.Dropout(config.dropout)] if config.dropout else []
@@ -148,12 +166,29 @@ class InverseDynamics(nn.Module):
             )
         return torch.stack(columns, 1)
 
-    def forward(self, seen: Tensor, targets: Tensor, horizons: Tensor) -> Tensor:
-        """What is seen [B, w], planned states [B, D] and steps ahead [B] → actions [B, act]."""
+    def moves(self, seen: Tensor, targets: Tensor) -> Tensor:
+        """[B] bool: planned states [B, D] ask for something besides the agent to be moved."""
+        away = targets - self.planned(seen)
+        others = [
+            torch.stack([away[:, column] for column in columns]).norm(dim=0)
+            for _, columns in self.config.space.positions[1:]
+        ]
+        return (torch.stack(others) > MOVES).any(0)
+
+    def forward(self, seen: Tensor, targets: Tensor, horizons: Tensor, free: Tensor | None = None) -> Tensor:
+        """What is seen [B, w], planned states [B, D] and steps ahead [B] → actions [B, act].
+
+        Where `free` [B], the agent's own target is left out.
+        """
         relative = self.relative(seen, targets) / self.reach
         own = (self.own(seen) - self.center) / self.spread
         least, most = self.config.horizons
         inputs = [own.clamp(-10, 10), relative]
         if self.config.several:
             inputs.append((2 * (horizons[:, None].to(own) - least) / (most - least) - 1).clamp(-1, 1))
+        if self.config.frees:
+            kept = torch.ones_like(own[:, :1]) if free is None else 1 - free[:, None].to(own)
+            agent = self.config.space.positions[0].columns
+            columns = [column * kept if c in agent else column for c, column in enumerate(relative.split(1, 1))]
+            inputs[1:2] = [*columns, 2 * kept - 1]
         return self.network(torch.cat(inputs, -1))

@@ -2,16 +2,21 @@
 
 E plans of different lengths lie side by side in one padded array, so that a step of all episodes is a few array
 operations. Followed by progress, a plan is first rid of its loops: chunks that were given more states than the way
-needs hover or travel back and forth, and an agent gains nothing from repeating that.
+needs hover or travel back and forth, and an agent gains nothing from repeating that. Where an agent and a ball move,
+metres along a plan are those of whichever moves further.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from compdiffuser.types import Array
+
+Length = Callable[[Array], Array]
+"""From differences between places [..., P] to metres [...]: of all positions together, or of the furthest group."""
 
 
 def receding_chunks(n_chunks: int, executed: int, planned: int, delta: int) -> int:
@@ -24,14 +29,19 @@ def receding_chunks(n_chunks: int, executed: int, planned: int, delta: int) -> i
     return max(1, math.ceil(round(share * n_chunks, 9)))
 
 
-def without_loops(path: Array, radius: float) -> Array:
+def euclidean(differences: Array) -> Array:
+    """Lengths [...] of differences [..., P]."""
+    return np.asarray(np.linalg.norm(differences, axis=-1))
+
+
+def without_loops(path: Array, radius: float, length: Length = euclidean) -> Array:
     """Indexes of the states that remain of a path [T, P] when every return to within `radius` of a state is cut out.
 
     The path is of all positions: who goes back for a ball has not been there before, since the ball has moved.
     """
     kept, here = [0], 0
     while here < len(path) - 1:
-        near = np.flatnonzero(np.linalg.norm(path[here + 1 :] - path[here], axis=1) <= radius)
+        near = np.flatnonzero(length(path[here + 1 :] - path[here]) <= radius)
         here = here + 1 + (int(near[-1]) if len(near) else 0)
         kept.append(here)
     return np.array(kept)
@@ -56,11 +66,13 @@ def nearest_ahead(paths: Array, index: Array, last: Array, place: Array, window:
     return np.take_along_axis(ahead, best[:, None], axis=1)[:, 0]
 
 
-def look_ahead(paths: Array, index: Array, last: Array, distance: float | Array, window: int) -> Array:
+def look_ahead(
+    paths: Array, index: Array, last: Array, distance: float | Array, window: int, length: Length = euclidean
+) -> Array:
     """The index [E] of the first state at least `distance` (one for all, or [E]) along paths [E, T, P] from `index`."""
     ahead = _ahead(index, last, window)
     states = np.take_along_axis(paths, ahead[:, :, None], axis=1)
-    along = np.linalg.norm(np.diff(states, axis=1), axis=2).cumsum(axis=1)
+    along = length(np.diff(states, axis=1)).cumsum(axis=1)
     far = along >= np.broadcast_to(distance, len(paths))[:, None]
     step = np.where(far.any(axis=1), far.argmax(axis=1) + 1, window - 1)
     return np.take_along_axis(ahead, step[:, None], axis=1)[:, 0]

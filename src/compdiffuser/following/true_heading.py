@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from compdiffuser.domains import Controller
 from compdiffuser.domains.body import true_heading
 from compdiffuser.domains.domain import Domain, Stepped, World
 from compdiffuser.presets import Preset
@@ -60,3 +61,24 @@ def telling(preset: Preset) -> Preset:
 def told(controller: InverseController) -> InverseController:
     """The same controller, for worlds that tell the heading."""
     return replace(controller, told=True)
+
+
+def heading_of(controller: Controller) -> Literal["true", "estimated"] | None:
+    """Where a controller's heading comes from; None where it needs none, or observations hold it."""
+    if getattr(controller, "told", False):
+        return "true"
+    return None if getattr(controller, "estimator", None) is None else "estimated"
+
+
+def told_truly(preset: Preset, controller: Controller) -> tuple[Preset, Controller]:
+    """The dataset and the controller with the simulator's heading instead of an estimate.
+
+    Raises UserError where there is no estimate to replace.
+    """
+    if heading_of(controller) != "estimated":
+        body = preset.domain.body.name
+        raise UserError(
+            f"a true heading replaces an estimate, and the controller of '{preset.name}' needs none: "
+            f"the body '{body}' observes its heading, or is not steered by it"
+        )
+    return telling(preset), told(cast("InverseController", controller))

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from compdiffuser.checks import chosen, described
+from compdiffuser.checks import brief, chosen, described
 from compdiffuser.models.dit1d import DiT1dConfig
 from compdiffuser.models.network import NetworkConfig
 from compdiffuser.models.unet1d import UNet1dConfig
+from compdiffuser.types import UserError
 
 ARCHITECTURES: dict[str, type[NetworkConfig]] = {
     config.architecture: config
@@ -27,6 +28,8 @@ def architecture(name: str) -> type[NetworkConfig]:
 
 def network_from_dict(values: Mapping[str, Any]) -> NetworkConfig:
     """The config that `NetworkConfig.to_dict` describes. Raises UserError where a field is missing or unknown."""
+    if not isinstance(values, Mapping):
+        raise UserError(f"a network is described by its architecture and its sizes, not by {brief(values)}")
     sizes = dict(values)
     config = architecture(sizes.pop("architecture", None))
     described(f"a {config.architecture}", sizes, [field.name for field in fields(config)])

@@ -22,6 +22,7 @@ from compdiffuser.models.network import NetworkConfig
 from compdiffuser.types import UserError
 
 FREQUENCIES = 32  # per noise level, as sines and cosines
+MOST_STATES, MOST_DIMENSIONS = 65_536, 4_096  # of a chunk, of a state
 Neighbours = Literal["channels", "encoder"]
 
 
@@ -43,7 +44,8 @@ class DenoiserConfig:
     """The architecture with its sizes: a config of `models.ARCHITECTURES`."""
 
     def __post_init__(self) -> None:
-        whole(self, "horizon", "overlap", "dim")
+        whole(self, "horizon", "overlap", most=MOST_STATES)
+        whole(self, "dim", most=MOST_DIMENSIONS)
         formulation(self.formulation)
         member("neighbours", self.neighbours, get_args(Neighbours))
         if not isinstance(self.network, NetworkConfig):

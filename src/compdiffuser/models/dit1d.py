@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from compdiffuser.checks import finite, whole
-from compdiffuser.models.network import Network, NetworkConfig
+from compdiffuser.models.network import MOST_DEPTH, MOST_WIDTH, Network, NetworkConfig
 from compdiffuser.types import UserError
 
 
@@ -37,8 +37,10 @@ class DiT1dConfig(NetworkConfig):
     """Hidden size of the feed-forward layers over the width."""
 
     def __post_init__(self) -> None:
-        whole(self, "width", "depth", "heads", "patch")
-        finite(self, "expansion")
+        whole(self, "width", "heads", most=MOST_WIDTH)
+        whole(self, "depth", most=MOST_DEPTH)
+        whole(self, "patch")
+        finite(self, "expansion", most=64)
         if self.width % (2 * self.heads):
             raise UserError(f"width {self.width} does not divide into {self.heads} heads of even size")
         if self.width * self.expansion < 1:

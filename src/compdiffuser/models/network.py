@@ -13,6 +13,9 @@ from typing import Any, ClassVar
 
 from torch import nn
 
+MOST_WIDTH, MOST_DEPTH = 16_384, 256
+"""Sizes that no network here has; a config that a stranger wrote may name any."""
+
 
 class Network(nn.Module):
     """inputs [M, H, C], features [M, F] -> [M, H, D]"""

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from compdiffuser.checks import whole
-from compdiffuser.models.network import Network, NetworkConfig
+from compdiffuser.models.network import MOST_WIDTH, Network, NetworkConfig
 from compdiffuser.types import UserError
 
 GROUPS = 8  # of channels that are normalized together
+MOST_LEVELS = 12  # each halves the chunk
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class UNet1dConfig(NetworkConfig):
     """Levels, each twice as wide as the one before."""
 
     def __post_init__(self) -> None:
-        whole(self, "width", "depth")
+        whole(self, "width", most=MOST_WIDTH)
+        whole(self, "depth", most=MOST_LEVELS)
         if self.width % GROUPS:
             raise UserError(f"width {self.width} is not a multiple of {GROUPS}, which unet1d needs")
 

@@ -2,7 +2,7 @@
 
 A plan is certified when its worst chunk is pulled no further than chunks of the data are; the errors of training
 windows are the yardstick. The reach tells how few chunks could possibly bridge a distance. Errors are of whole states;
-reach and steps are of positions alone.
+reach and steps are of positions alone, of each group by itself where there are several.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from compdiffuser.checks import brief, finite, typed
 from compdiffuser.compose.score import reconstruction_errors
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.conditions import Denoise
+from compdiffuser.planning.moves import Moves, alone, measure_moves
+from compdiffuser.types import UserError
 
 # Dense in the tail, where certificates are decided.
 LEVELS = tuple(np.concatenate([np.linspace(0, 0.98, 50), 1 - np.geomspace(0.02, 0.0005, 15)[1:], [1.0]]).tolist())
 WINDOWS = 3072
 # Noise levels at which plans are probed, as shares of a chunk's reach; each with two draws of noise.
 PROBES = (0.25, 0.25, 0.5, 0.5, 0.75, 0.75)
+MOST_PROBES = 64
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,24 @@ class Calibration:
     """The same over H − O states, what one more chunk adds."""
     step: float
     """Distance between neighbouring states, normalized, that 99.99% of the data's stay below."""
+    groups: tuple[Moves, ...] = ()
+    """How each position group moves, where there are several; the distances above are then those of the largest."""
+    alone: tuple[float, ...] = ()
+    """Quantiles, at `LEVELS`, of how far anything but the agent gets in a chunk while the agent is not near."""
+
+    def __post_init__(self) -> None:
+        typed(self)
+        finite(self, "reach", "advance", "step", least=0)
+        if not 1 <= len(self.probes) == len(self.usual) <= MOST_PROBES:
+            counts = f"{len(self.probes)} probes with {len(self.usual)} errors"
+            raise UserError(f"plans are probed at 1 to {MOST_PROBES} levels, each with its usual error, not {counts}")
+        for name in ("errors", "alone") if self.groups else ("errors",):
+            check_quantiles(name, getattr(self, name))
+
+    @property
+    def moves(self) -> tuple[Moves, ...]:
+        """How each position group moves."""
+        return self.groups or (Moves(self.reach, self.advance, self.longest_step(), self.widest_gap()),)
 
     def threshold(self, quantile: float) -> float:
         """The error that this share of the data's chunks stays below."""
@@ -61,17 +82,29 @@ class Calibration:
         """Probability that the worst of K chunks of the data is pulled at least this far."""
         return 1.0 - float(np.interp(error, self.errors, LEVELS)) ** chunks
 
-    def fewest_chunks(self, distance: float) -> int:
-        """A lower bound on K for a normalized distance."""
-        return 1 + int(np.ceil(max(distance - self.reach, 0.0) / max(self.advance, 1e-9)))
+    def fewest_chunks(self, *distances: float) -> int:
+        """A lower bound on K for the normalized distances that each group has to go."""
+        return max(moves.fewest_chunks(far) for moves, far in zip(self.moves, distances, strict=True))
+
+    def most_alone(self, quantile: float) -> float:
+        """How far something may get alone in a chunk: as this share of the data's does, and a gap at least."""
+        return max(float(np.interp(quantile, LEVELS, self.alone)), *(moves.gap for moves in self.groups))
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        plain = asdict(self)
+        return plain if self.groups else {name: plain[name] for name in plain if name not in ("groups", "alone")}
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Calibration:
-        tuples = {name: tuple(plain[name]) for name in ("probes", "usual", "errors")}
-        return cls(**tuples, reach=plain["reach"], advance=plain["advance"], step=plain["step"])
+        tuples = {name: tuple(plain.get(name, ())) for name in ("probes", "usual", "errors", "alone")}
+        groups = tuple(Moves(**moves) for moves in plain.get("groups", ()))
+        return cls(**tuples, groups=groups, reach=plain["reach"], advance=plain["advance"], step=plain["step"])
+
+
+def check_quantiles(name: str, values: tuple[float, ...]) -> None:
+    """Raises UserError where values are not quantiles at `LEVELS`."""
+    if len(values) != len(LEVELS) or not (np.diff(values) >= 0).all():
+        raise UserError(f"{name} must be {len(LEVELS)} quantiles in rising order, not {brief(list(values))}")
 
 
 def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -> Calibration:
@@ -79,16 +112,20 @@ def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -
     generator = torch.Generator(windows.states.device).manual_seed(seed)
     chunks = windows.sample(WINDOWS, generator)
     key = torch.arange(len(chunks), device=chunks.device)
-    places = windows.space.places(chunks)
+    paths = list(windows.space.groups(chunks).values())
 
-    def far(apart: Tensor, quantile: float) -> float:
-        return float(np.quantile(apart.norm(dim=-1).cpu().numpy(), quantile))
+    def far(begin: slice | int, end: slice | int, quantile: float) -> float:
+        """The distance that this share of the windows stays below, of the group that goes furthest."""
+        lengths = [(path[:, end] - path[:, begin]).norm(dim=-1).cpu().numpy() for path in paths]
+        return max(float(np.quantile(each, quantile)) for each in lengths)
 
-    reach = far(places[:, -1] - places[:, 0], 0.999)
-    advance = far(places[:, places.shape[1] - overlap - 1] - places[:, 0], 0.999)
-    step = far(places[:, 1:] - places[:, :-1], 0.9999)
+    reach = far(0, -1, 0.999)
+    advance = far(0, chunks.shape[1] - overlap - 1, 0.999)
+    step = far(slice(None, -1), slice(1, None), 0.9999)
+    moves = measure_moves(windows, chunks, overlap)
+    by_itself = np.quantile(alone(paths, moves).cpu().numpy(), LEVELS) if moves else ()
     probes = tuple(share * reach for share in PROBES)
     usual = tuple(float(reconstruction_errors(denoise, chunks, key, overlap, [probe]).mean()) for probe in probes)
     errors = reconstruction_errors(denoise, chunks, key, overlap, probes, usual).cpu().numpy()
     quantiles = tuple(float(q) for q in np.quantile(errors, LEVELS))
-    return Calibration(probes, usual, quantiles, reach, advance, step)
+    return Calibration(probes, usual, quantiles, reach, advance, step, moves, tuple(map(float, by_itself)))

@@ -57,9 +57,11 @@ class CandidateMaker:
 
     def made(self, drafts: Sequence[Draft], watch: Watch | None = None) -> list[Candidate]:
         """The drafted candidates, all of one origin, made in one batch and judged."""
+        wanted = [draft.proposal.goal for draft in drafts]
+        goals = [draft.search.goal if goal is None else goal for draft, goal in zip(drafts, wanted, strict=True)]
         chains = Chains.build(
             self._normalized([draft.search.start for draft in drafts]),
-            self._normalized([draft.search.goal for draft in drafts]),
+            self._normalized(goals),
             torch.tensor([draft.proposal.n_chunks for draft in drafts]),
             # A candidate's noise depends on its seed and number, not on the batch.
             torch.tensor([draft.search.seed * 65_536 + draft.proposal.number for draft in drafts]),
@@ -70,10 +72,10 @@ class CandidateMaker:
         told = watch and Round.teller(watch, chains, [draft.problem for draft in drafts], numbers, origin)
         chunks = self.sampler(chains, self.highest[origin], torch.cat(parents) if parents else None, told)
         judged = self.judge(chunks, chains)
-        rows = zip(numbers, judged.scores, judged.overlaps, judged.verdicts, strict=True)
+        rows = zip(numbers, judged.scores, judged.overlaps, judged.verdicts, wanted, strict=True)
         return [
-            Candidate(number, chunks[chains.rows(chain)], score, overlap, verdict, origin)
-            for chain, (number, score, overlap, verdict) in enumerate(rows)
+            Candidate(number, chunks[chains.rows(chain)], score, overlap, verdict, origin, goal)
+            for chain, (number, score, overlap, verdict, goal) in enumerate(rows)
         ]
 
     def _normalized(self, states: list[Array]) -> Tensor:

@@ -12,16 +12,20 @@ from typing import Any
 
 from compdiffuser import artifact
 from compdiffuser.artifact import Artifact
+from compdiffuser.checks import brief
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.files import pretrained_folder
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import Calibration
 from compdiffuser.planning.support import Support
 from compdiffuser.presets import PRESETS, Preset, preset
+from compdiffuser.restoring import restored
 from compdiffuser.runs import RUNS
 from compdiffuser.types import UserError
 
 KIND, FORMAT = "planner", 2
+LONGEST_ID = 200
+"""Characters of a hub id."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Checkpoint:
             "denoiser": self.denoiser.config.to_dict(),
             "normalizer": self.normalizer.to_dict(),
             "calibration": self.calibration.to_dict(),
-            "support": None if self.support is None else {"strays": self.support.strays},
+            "support": None if self.support is None else self.support.described(),
             "record": self.record,
         }
         return artifact.save(folder, Artifact(KIND, FORMAT, config, parts))
@@ -58,41 +62,50 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
     """Read a pretrained planner by dataset name, by folder, or by hub id (`owner/name`)."""
     folder = locate(name_or_path)
     found = artifact.load(folder, KIND, FORMAT)
-    try:
-        config = found.config
-        denoiser = Denoiser(DenoiserConfig.from_dict(config["denoiser"]))
+    config = found.config
+    with artifact.describing(folder, KIND):
+        sizes = DenoiserConfig.from_dict(config["denoiser"])
         normalizer = Normalizer.from_dict(config["normalizer"])
         calibration = Calibration.from_dict(config["calibration"])
         trained_on, known = Preset.from_dict(config["preset"]), config["support"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"'{folder / artifact.CONFIG}' does not describe a planner: {error}") from None
-    try:
-        denoiser.load_state_dict(artifact.tensors(found.parts["model"]))
-    except RuntimeError as error:
-        reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
-        raise UserError(f"'{folder}' holds weights of another architecture than its config says: {reason}") from None
+        record = artifact.record_of(config)
+        _check_dimensions(sizes, normalizer, calibration, trained_on)
+    denoiser = restored(lambda: Denoiser(sizes), found.parts["model"], folder)
     support = None
     if known is not None:
-        if "support" not in found.parts:
+        if "segments" not in found.parts.get("support", {}):
             raise UserError(f"the planner '{folder}' lacks the recorded segments that its config names")
-        support = Support(artifact.tensors(found.parts["support"])["segments"], tuple(known["strays"]))
-    return Checkpoint(denoiser, normalizer, calibration, trained_on, config.get("record", {}), support)
+        with artifact.describing(folder, KIND):
+            support = Support.restored(artifact.tensors(found.parts["support"])["segments"], known)
+            support.check(trained_on.space)
+    return Checkpoint(denoiser, normalizer, calibration, trained_on, record, support)
+
+
+def _check_dimensions(sizes: DenoiserConfig, normalizer: Normalizer, calibration: Calibration, trained: Preset) -> None:
+    """Raises UserError where the parts of a planner are of different spaces."""
+    dims, things = len(trained.space.dims), len(trained.space.positions)
+    if not dims == sizes.dim == len(normalizer.low):
+        given = f"the denoiser {sizes.dim} and the normalizer {len(normalizer.low)}"
+        raise UserError(f"the space has {dims} dimensions, {given}")
+    if len(calibration.groups) not in (0, things):
+        raise UserError(f"the space has {things} position groups, the calibration {len(calibration.groups)}")
 
 
 def locate(name_or_path: str | os.PathLike[str]) -> Path:
     """The folder of a checkpoint: a path, else a shipped one, else one from the hub."""
     text = os.fspath(name_or_path)
-    if Path(text).is_dir():
+    if artifact.is_folder(text):
         return Path(text)
     shipped = pretrained_folder() / text
-    if shipped.is_dir():
+    if artifact.is_folder(shipped):
         return shipped
     if text in PRESETS:
         raise UserError(f"no planner is shipped for '{text}'; train one with: compdiffuser train {text}")
-    if text.count("/") == 1 and not text.startswith((".", "/", f"{RUNS}/")) and not Path(text).parent.is_dir():
+    local = text.startswith((".", "/", f"{RUNS}/")) or artifact.is_folder(Path(text).parent)
+    if text.count("/") == 1 and len(text) <= LONGEST_ID and not local:
         return _from_hub(text)
     if "/" in text:
-        raise UserError(f"there is no checkpoint at '{text}'")
+        raise UserError(f"there is no checkpoint at '{brief(text)}'")
     preset(text)  # raises with the nearest name
     raise AssertionError
 

@@ -1,8 +1,8 @@
-"""The judge: whether a candidate is a plan that an agent can follow, by four tests, each of which can say no.
+"""The judge: whether a candidate is a plan that an agent can follow, by tests each of which can say no.
 
 A plan is certified when it passes all of them: its steps are no longer than the data's, it begins at its start and ends
-at its goal, the model takes each of its chunks for data, and the data has been where it goes. What is judged is what is
-returned: chunks merged by the blending of the plan.
+at its goal, the model takes each of its chunks for data, the data has been where it goes, and nothing moves without the
+agent that never does in the data. What is judged is what is returned: chunks merged by the blending of the plan.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+import torch
 from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
@@ -23,8 +25,9 @@ from compdiffuser.compose.score import (
     worst,
 )
 from compdiffuser.diffusion.conditions import Denoise
-from compdiffuser.domains.space import Space
+from compdiffuser.domains.space import Group, Space
 from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.moves import alone
 from compdiffuser.planning.support import Support
 
 TESTS: dict[str, str] = {
@@ -32,6 +35,7 @@ TESTS: dict[str, str] = {
     "ends": "it misses its start or its goal",
     "reconstruction": "the model does not take all of its chunks for data",
     "support": "it goes where no recorded episode has been",
+    "contact": "something moves that the agent is not near",
 }
 """Names of the tests, and what it means to fail one."""
 WHOLE = ("steps", "ends")
@@ -101,21 +105,39 @@ class Judge:
     certify: float
     """Quantile of the data's own chunks that a certified plan stays below."""
     blending: str
+    asked: tuple[Group, ...] = ()
+    """Position groups that have to be at the goal; none: all."""
 
     def __call__(self, chunks: Tensor, chains: Chains) -> Judged:
         """Judge chunks [M, H, D] of C chains."""
-        usual, places = self.calibration, self.space.places
+        usual = self.calibration
         merged = consistent(chunks, chains, self.overlap, self.blending)
         errors = reconstruction_errors(self.denoise, merged, chains.key, self.overlap, usual.probes, usual.usual)
         scores = worst(errors, chains)
-        measures = {
-            "steps": longest_step(merged, chains, places) / usual.longest_step(),
-            "ends": endpoint_gap(merged, chains, places) / usual.widest_gap(),
-            "reconstruction": scores / usual.threshold(self.certify),
-        }
+        steps, gaps = self._steps_and_gaps(merged, chains)
+        measures = {"steps": steps, "ends": gaps, "reconstruction": scores / usual.threshold(self.certify)}
         if self.support is not None:
-            strays = worst(self.support.stray(places(merged)), chains)
+            strays = worst(self.support.stray(self.space.places(merged)), chains)
             measures["support"] = strays / self.support.threshold(self.certify)
+        if usual.groups:
+            paths = list(self.space.groups(merged).values())
+            measures["contact"] = worst(alone(paths, usual.groups), chains) / usual.most_alone(self.certify)
         rows = zip(*(column.tolist() for column in measures.values()), strict=True)
         verdicts = [Verdict(dict(zip(measures, row, strict=True))) for row in rows]
         return Judged(scores.tolist(), overlap_distances(chunks, chains, self.overlap).tolist(), verdicts)
+
+    def _steps_and_gaps(self, merged: Tensor, chains: Chains) -> tuple[Tensor, Tensor]:
+        """Longest step and missed ends of each chain [C], of the worst position group by what is usual for it."""
+        everything = Group("everything", tuple(self.space.columns))
+        positions = self.space.positions if self.calibration.groups else (everything,)
+        asked = (*(self.asked or positions), everything)
+        steps, gaps = [], []
+        for group, moves in zip(positions, self.calibration.moves, strict=True):
+            places = partial(_places, columns=list(group.columns))
+            steps.append(longest_step(merged, chains, places) / moves.longest)
+            gaps.append(endpoint_gap(merged, chains, places, goal=group in asked) / moves.gap)
+        return torch.stack(steps).amax(dim=0), torch.stack(gaps).amax(dim=0)
+
+
+def _places(states: Tensor, columns: list[int]) -> Tensor:
+    return states[..., columns]

@@ -6,24 +6,35 @@ Plans are kept as `.npz` files of plain arrays; nothing in them is executed when
 from __future__ import annotations
 
 import json
+import math
 import os
 import zipfile
+import zlib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from compdiffuser.checks import brief, whole
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
 from compdiffuser.planning.judge import UNJUDGED, Verdict
+from compdiffuser.planning.search import Origin
 from compdiffuser.types import Array, UserError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ARRAYS = ("states", "chunks", "start", "goal", "scores", "candidates")
+_NUMBERS = {"score": float, "overlap_distance": float, "confidence": float, "seconds": float, "candidate": int}
+MOST_BYTES, MOST_STRIDE = 2**28, 1_024
+"""Bytes of an array in a plan's file, and environment steps between two states, that no plan here has."""
+UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError, EOFError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 _LONGEST_JUMP = 0.25
 """A step longer than this many maze units is a jump that no agent can follow."""
 
@@ -72,6 +83,15 @@ class Plan:
             raise UserError(
                 f"a plan needs states [T, D] and chunks [K, H, D], got {self.states.shape} and {self.chunks.shape}"
             )
+        for name in _ARRAYS:
+            if (array := getattr(self, name)) is not None and array.dtype.kind not in "fiu":
+                raise UserError(f"the {name} of a plan are numbers, not {array.dtype}")
+        if self.origin not in (None, *get_args(Origin)):
+            raise UserError(f"a plan begins from {', '.join(get_args(Origin))}, not from '{brief(self.origin)}'")
+        whole(self, "stride", most=MOST_STRIDE)
+        whole(self, "overlap", least=0, most=self.chunks.shape[1])
+        if not self.start.shape == self.goal.shape == self.states.shape[1:]:
+            raise UserError(f"a start and a goal are [D] as states are, not {self.start.shape} and {self.goal.shape}")
         if self.states.shape[1] != len(self.space.dims):
             given = f"states of {self.states.shape[1]} dimensions"
             raise UserError(f"{given} do not lie in a space of {len(self.space.dims)}: {', '.join(self.space.names)}")
@@ -121,10 +141,19 @@ class Plan:
     def plot(
         self, png: str | os.PathLike[str] | None = None, executed: Array | None = None, title: str | None = None
     ) -> Figure:
-        """Walls, chunks in colours, start and goal; the `executed` path [n, 2] where there is one."""
+        """Walls, chunks in colours, start and goal; the `executed` path [n, 2] where there is one.
+
+        Where several things move, each chunk has a panel of its own, unless a path is drawn over all of them.
+        """
         # Matplotlib takes half a second to import, and most plans are never drawn.
+        from compdiffuser.plotting.chunks import plot_chunks
         from compdiffuser.plotting.plans import plot_plan
 
+        if executed is None and len(self.space.positions) > 1:
+            return plot_chunks(
+                self.chunks, self.overlap, space=self.space, maze=self.maze, start=self.start, goal=self.goal,
+                title=title, png=png,
+            )  # fmt: skip
         return plot_plan(
             self.chunks, space=self.space, maze=self.maze, start=self.start, goal=self.goal, executed=executed,
             title=title, png=png,
@@ -161,15 +190,30 @@ class Plan:
         """Read a plan that `save` wrote."""
         try:
             with np.load(path, allow_pickle=False) as file:
+                _check_sizes(file.zip)
                 meta = json.loads(str(file["meta"]))
                 arrays = {name: file[name] for name in _ARRAYS if name in file}
-            meta |= {"verdict": Verdict(meta["verdict"]), "space": Space.from_dict(meta["space"])}
+            meta |= {name: kind(meta[name]) for name, kind in _NUMBERS.items() if name in meta}
+            measures = {str(test): float(share) for test, share in meta["verdict"].items()}
+            meta |= {"verdict": Verdict(measures), "space": Space.from_dict(meta["space"])}
             meta["maze"] = None if meta["maze"] is None else Maze.from_dict(meta["maze"])
             return cls(**arrays, **meta)
         except FileNotFoundError as error:
             raise UserError(f"there is no plan at '{path}'") from error
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(f"'{path}' is not a plan written by Plan.save: {error}") from error
+        except UNREADABLE as error:
+            raise UserError(f"'{path}' is not a plan written by Plan.save: {brief(error)}") from error
+
+
+def _check_sizes(archive: zipfile.ZipFile) -> None:
+    """Raises UserError where arrays are larger than a plan's, or than what the file holds of them."""
+    for member in archive.infolist():
+        with archive.open(member) as file:
+            version = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, kind = read(file)
+        size = math.prod(shape) * kind.itemsize
+        if not 0 <= size <= min(member.file_size, MOST_BYTES):
+            raise UserError(f"'{member.filename}' is said to have {size} bytes; a plan's has at most {MOST_BYTES}")
 
 
 def _finite(number: float) -> float | None:

@@ -14,11 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.problem import Chunks
+from compdiffuser.planning.problem import Chunks, one_each, real
 
 
 class PlanCache:
@@ -32,9 +30,9 @@ class PlanCache:
         self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: int | Sequence[int] = 0, **options: Any
     ) -> list[Plan]:
         """As the planner's own; `options` are the same for all problems."""
-        starts, goals = np.asarray(starts, np.float32), np.asarray(goals, np.float32)
+        starts, goals = real(starts, "starts are real numbers"), real(goals, "goals are real numbers")
         chunks = [n_chunks] * len(starts) if isinstance(n_chunks, int | str) else list(n_chunks)
-        seeds = [seed] * len(starts) if isinstance(seed, int) else list(seed)
+        seeds = one_each(seed, len(starts), "seeds")
         problems = zip(starts.tolist(), goals.tolist(), chunks, seeds, strict=True)
         files = [self.folder / f"{_digest([*problem, options])}.npz" for problem in problems]
         if new := [p for p, file in enumerate(files) if not file.exists()]:
@@ -59,10 +57,10 @@ def fingerprint(planner: Planner) -> str:
     }
     tensors = list(planner.denoise.denoiser.state_dict().values())
     if planner.support is not None:
-        settings["strays"] = planner.support.strays
+        settings |= planner.support.described()
         tensors.append(planner.support.segments)
     if planner.scaffold is not None and planner.roadmap is not None:
-        tensors += [planner.roadmap.landmarks, planner.roadmap.edges, planner.roadmap.costs]
+        tensors += planner.roadmap.tensors()
     return _digest(settings, *(tensor.half().cpu().numpy().tobytes() for tensor in tensors))
 
 

@@ -22,15 +22,19 @@ from torch import Tensor
 from compdiffuser.compose.merge import merge, merged_length, split
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.candidates import CandidateMaker, Draft
+from compdiffuser.planning.carrying import Carrying, roadmap_of
 from compdiffuser.planning.checkpoint import Checkpoint, load
 from compdiffuser.planning.config import PlanConfig
+from compdiffuser.planning.goals import endings, whole_goals
 from compdiffuser.planning.judge import Judge
+from compdiffuser.planning.moves import split_groups
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.problem import Chunks, checked, chunk_choices, one_each
+from compdiffuser.planning.problem import MOST_CANDIDATES, Chunks, checked, chunk_choices, distances, one_each
 from compdiffuser.planning.progress import Watch
-from compdiffuser.planning.roadmap import Roadmap, paced
+from compdiffuser.planning.roadmap import Roadmap, length, paced
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Search
+from compdiffuser.planning.support import Support
 from compdiffuser.runs import choose_device
 from compdiffuser.types import Array, UserError
 
@@ -52,6 +56,7 @@ class Planner:
         self.record = checkpoint.record
         self.preset = checkpoint.preset
         self.space = checkpoint.preset.space
+        self.asked = checkpoint.preset.domain.asked
         self.denoise = Runner(checkpoint.denoiser, self.device, compiled=compiled)
         self._set_up(config or PlanConfig())
 
@@ -60,7 +65,8 @@ class Planner:
         self.scaffold = self._scaffold_level()
         overlap = self.model.overlap
         judge = Judge(
-            self.denoise, self.calibration, self.support, self.space, overlap, config.certify, config.blending
+            self.denoise, self.calibration, self.support, self.space, overlap, config.certify, config.blending,
+            self.asked,
         )  # fmt: skip
         highest: dict[Origin, float | None] = {"noise": None, "scaffold": self.scaffold, "refined": config.refine}
         self._maker = CandidateMaker(
@@ -110,6 +116,9 @@ class Planner:
     ) -> list[Plan]:
         """P plans: starts [P, D], goals [P, D] in the data's units.
 
+        Where the world asks only for some groups at the goal, such as a ball, goals may be their places alone, [P, n];
+        of a goal [P, D], what is not asked for is left open.
+
         `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most fresh ones that are made for a
         problem, refined ones come on top; it and `seed` are one for all or one per problem. The same seed gives the
         same plan, alone or in a batch. `watch` sees the batch after every round; where it raises, planning ends.
@@ -132,28 +141,37 @@ class Planner:
     ) -> list[Search]:
         """The problems of `plan_batch`, checked, with their K and scaffolds. Raises UserError for what cannot be."""
         starts = checked(starts, "start", self.space, self.normalizer)
-        goals = checked(goals, "goal", self.space, self.normalizer)
+        goals = whole_goals(goals, starts, self.space, self.asked)
+        goals = checked(goals, "goal", self.space, self.normalizer, self.asked)
         if len(starts) != len(goals):
             raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
-        most = one_each(n_candidates, len(starts), "numbers of candidates", least=1)
+        most = one_each(n_candidates, len(starts), "numbers of candidates", 1, MOST_CANDIDATES)
         seeds = one_each(seed, len(starts), "seeds")
-        places = [self.space.places(self.normalizer.normalize(torch.from_numpy(ends))) for ends in (starts, goals)]
+        ends = endings(goals, self.normalizer, self._recorded, self.space, self.asked)
+        targets = np.stack([found[0] for found in ends]) if ends else goals
+        places = [self.space.places(self.normalizer.normalize(torch.from_numpy(each))) for each in (starts, targets)]
         ways = self._ways(*places)
-        lines = np.linalg.norm((places[0] - places[1]).numpy(), axis=1)
-        choices = chunk_choices(n_chunks, lines, ways, self.calibration, self.preset.chunks.most)
+        lines = distances(places[0], places[1], self.space, self.calibration)
+        far = [way if way is None else [length(part) for part in split_groups(way, self.space.sizes)] for way in ways]
+        choices = chunk_choices(n_chunks, lines, far, self.calibration, self.preset.chunks.most)
         wave = self.config.wave or WAVE.get(self.device.type, WAVE["cpu"])
         refine, score = self.config.refine is not None, self.config.score
         laid = [self._scaffolds(way, ks) for way, ks in zip(ways, choices, strict=True)]
-        problems = zip(starts, goals, choices, most, seeds, laid, strict=True)
+        problems = zip(starts, goals, choices, most, seeds, laid, ends, strict=True)
         return [
-            Search(start, goal, ks, count, number, wave, refine, score, scaffolds)
-            for start, goal, ks, count, number, scaffolds in problems
+            Search(start, goal, ks, count, number, wave, refine, score, scaffolds, endings=found)
+            for start, goal, ks, count, number, scaffolds, found in problems
         ]
 
     @cached_property
-    def roadmap(self) -> Roadmap | None:
-        """Ways through the recorded states, on the CPU: small, and found while the device plans."""
-        return None if self.support is None else Roadmap.through(self.support.to(torch.device("cpu")))
+    def _recorded(self) -> Support | None:
+        """The recorded segments on the CPU, for what is found while the device plans."""
+        return None if self.support is None else self.support.to(torch.device("cpu"))
+
+    @cached_property
+    def roadmap(self) -> Roadmap | Carrying | None:
+        """Ways through the recorded states; small."""
+        return None if self._recorded is None else roadmap_of(self._recorded, self.calibration)
 
     def _ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
         """The way [n, P] of each problem, where scaffolds are asked for and the data knows one."""
@@ -166,7 +184,7 @@ class Planner:
         if way is None:
             return {}
         horizon, overlap = self.model.horizon, self.model.overlap
-        paths = {k: paced(way, merged_length(k, horizon, overlap)) for k in choices}
+        paths = {k: paced(way, merged_length(k, horizon, overlap), self.space.sizes) for k in choices}
         return {k: split(states, k, horizon, overlap).to(self.device) for k, states in paths.items()}
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
@@ -200,7 +218,7 @@ class Planner:
             states=self.states(best),
             chunks=self.normalizer.denormalize(best.chunks).cpu().numpy(),
             start=search.start,
-            goal=search.goal,
+            goal=search.goal if best.goal is None else best.goal,
             overlap=self.model.overlap,
             score=best.score,
             overlap_distance=best.overlap,

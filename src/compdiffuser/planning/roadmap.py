@@ -13,6 +13,7 @@ in a learned space.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -53,6 +54,10 @@ class Roadmap:
         costs = (landmarks[edges[0]] - landmarks[edges[1]]).norm(dim=1)
         costs[recorded.shape[1] :] *= UNSEEN
         return cls(landmarks, edges, costs * rarity(landmarks, states, AROUND * radius)[edges].mean(dim=0))
+
+    def tensors(self) -> list[Tensor]:
+        """What tells it from another."""
+        return [self.landmarks, self.edges, self.costs]
 
     def ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
         """The cheapest way [n, P] from each of the starts to its goal, both included; None where none leads."""
@@ -105,9 +110,14 @@ def length(way: Tensor) -> float:
     return float(way.diff(dim=0).norm(dim=1).sum())
 
 
-def paced(way: Tensor, count: int) -> Tensor:
-    """`count` states at equal distances along a way: [n, P] -> [count, P]."""
-    along = torch.cat([way.new_zeros(1), way.diff(dim=0).norm(dim=1).cumsum(0)])
+def paced(way: Tensor, count: int, sizes: Sequence[int] = ()) -> Tensor:
+    """`count` states at equal distances along a way: [n, P] -> [count, P].
+
+    Where several groups of these `sizes` move, a distance is that of the group that goes furthest.
+    """
+    parts = way.diff(dim=0).split(list(sizes or way.shape[1:]), dim=1)
+    apart = torch.stack([part.norm(dim=1) for part in parts]).amax(dim=0)
+    along = torch.cat([way.new_zeros(1), apart.cumsum(0)])
     wanted = torch.linspace(0, float(along[-1]), count, device=way.device)
     after = torch.searchsorted(along, wanted).clamp(1, len(way) - 1)
     share = ((wanted - along[after - 1]) / (along[after] - along[after - 1]).clamp(min=1e-9)).clamp(0, 1)

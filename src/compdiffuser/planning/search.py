@@ -38,6 +38,8 @@ class Candidate:
     verdict: Verdict
     origin: Origin = "noise"
     """What it began from."""
+    goal: Array | None = None
+    """[D], where it was to end; None: at the goal of its search."""
 
     @property
     def refined(self) -> bool:
@@ -80,6 +82,8 @@ class Proposal:
     """What it begins from."""
     parent: Tensor | None = None
     """Chunks [K, H, D] that noise is added to: of the scaffold, or of the candidate that it refines."""
+    goal: Array | None = None
+    """[D], where it is to end; None: at the goal of its search."""
 
 
 @dataclass(eq=False)
@@ -101,6 +105,8 @@ class Search:
     scaffolds: Mapping[int, Tensor] = field(default_factory=dict)
     """For each K the scaffold [K, H, D], where the data knows a way."""
     candidates: list[Candidate] = field(default_factory=list)
+    endings: Sequence[Array] = ()
+    """Goals [D] that fresh candidates try in turn, where the goal leaves something open."""
 
     @property
     def certified(self) -> bool:
@@ -126,11 +132,14 @@ class Search:
             return []
         made, fresh = len(self.candidates), self._fresh()
         if self._refines_next():
-            parents = [candidate.chunks for candidate in self.ranked()[: max(1, self.wave // PARENTS)]]
+            parents = self.ranked()[: max(1, self.wave // PARENTS)]
             # As many as were fresh in the wave before.
             count = (fresh - 1) % self.wave + 1
             chosen = [parents[index % len(parents)] for index in range(count)]
-            return [Proposal(made + index, len(parent), "refined", parent) for index, parent in enumerate(chosen)]
+            return [
+                Proposal(made + index, len(parent.chunks), "refined", parent.chunks, parent.goal)
+                for index, parent in enumerate(chosen)
+            ]
         count = min(self.wave, self.most - fresh)
         return [self._begun(made + i, fresh + i) for i in range(count)]
 
@@ -148,9 +157,11 @@ class Search:
         """A fresh candidate, after `fresh` others. Each K begins from a scaffold and from noise in turn."""
         turn, place = divmod(fresh, len(self.choices))
         k = self.choices[place]
+        # Another one in each turn of the K's: every K tries all of them.
+        goal = self.endings[(self.seed + turn + place) % len(self.endings)] if self.endings else None
         if k not in self.scaffolds or (turn + place) % 2:
-            return Proposal(number, k)
-        return Proposal(number, k, "scaffold", self.scaffolds[k])
+            return Proposal(number, k, goal=goal)
+        return Proposal(number, k, "scaffold", self.scaffolds[k], goal)
 
     def _fresh(self) -> int:
         return sum(not candidate.refined for candidate in self.candidates)

@@ -3,23 +3,32 @@
 Reconstruction error asks the model whether a plan could be data, and a model can be wrong about a wall for good: every
 candidate that crosses it there looks fine. So the data is asked too. A plan strays as far as its strangest segment of
 `SPAN` steps lies from the nearest recorded one. Episodes that the segments were not taken from say what is usual.
-Segments are of positions alone.
+Segments are of positions alone. Where several things move, each is asked about by itself, in units of what it usually
+strays, and the strangest counts: an ant anywhere and a ball anywhere else were hardly ever recorded together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from compdiffuser.checks import typed
 from compdiffuser.data.windows import Windows
-from compdiffuser.planning.calibration import LEVELS, WINDOWS
+from compdiffuser.domains.space import Space
+from compdiffuser.planning.calibration import LEVELS, WINDOWS, check_quantiles
+from compdiffuser.planning.moves import split_groups
+from compdiffuser.types import UserError
 
 SPAN = 8  # steps of a segment, of which the first, middle and last state count
-SEGMENTS = 16_384
+SEGMENTS = 16_384  # for each position group
 ELEMENTS = 2**25  # distances computed at a time
+UNIT = 0.99  # share of the windows that stray less than a unit, where there are several groups
+LEAST = 0.01  # of a unit, for a thing that never moves
 HELD_OUT = 0.1  # share of the episodes that say what is usual
 
 
@@ -31,26 +40,78 @@ class Support:
     """[N, 3·P], normalized positions."""
     strays: tuple[float, ...]
     """Quantiles, at `LEVELS`, of what windows of the data stray."""
+    sizes: tuple[int, ...] = ()
+    """Numbers that each position group has, where there are several."""
+    units: tuple[float, ...] = ()
+    """What each group usually strays at most."""
 
     def to(self, device: torch.device) -> Support:
-        return Support(self.segments.to(device), self.strays)
+        return replace(self, segments=self.segments.to(device))
+
+    def described(self) -> dict[str, Any]:
+        """Everything but the segments, ready for JSON."""
+        groups = {"sizes": self.sizes, "units": self.units} if self.sizes else {}
+        return {"strays": self.strays, **groups}
+
+    @classmethod
+    def restored(cls, segments: Tensor, described: dict[str, Any]) -> Support:
+        """What `described` tells, with the segments."""
+        return cls(segments, *(tuple(described.get(name, ())) for name in ("strays", "sizes", "units")))
+
+    def check(self, space: Space) -> None:
+        """Raises UserError where the segments are not of this space's positions, or quantiles are missing."""
+        typed(self)
+        check_quantiles("strays", self.strays)
+        sizes = tuple(space.sizes)
+        if self.segments.ndim != 2 or not len(self.segments) or self.segments.shape[1] != 3 * sum(sizes):
+            raise UserError(f"segments are [N, {3 * sum(sizes)}] here, not {list(self.segments.shape)}")
+        if self.sizes and (self.sizes != sizes or len(self.units) != len(sizes) or min(self.units) <= 0):
+            raise UserError(f"groups have sizes {sizes} and a unit above 0 each, not {self.sizes} and {self.units}")
 
     def threshold(self, quantile: float) -> float:
         """The distance that this share of the data's windows stays below."""
         return float(np.interp(quantile, LEVELS, self.strays))
 
     def stray(self, places: Tensor) -> Tensor:
-        """Distance of each chunk's strangest segment from the nearest recorded one: [M, H, P] -> [M]."""
-        own = segments_of(places)  # [M, n, 3·P]
-        rows = max(1, ELEMENTS // (own.shape[1] * len(self.segments)))
-        return torch.cat([self._nearest(part).amax(dim=1) for part in own.split(rows)])
+        """Distance of each chunk's strangest segment from the nearest recorded one: [M, H, P] -> [M].
 
-    def _nearest(self, own: Tensor) -> Tensor:
-        # |a − b|² / 2 less |a|² / 2 finds the nearest by one matrix product; its distance is then computed without
-        # the cancellation, which would be off by a step where products are made in fewer digits.
-        queries = own.flatten(0, 1)
-        nearest = torch.addmm(self.segments.square().sum(dim=1) / 2, queries, self.segments.T, alpha=-1).argmin(dim=1)
-        return torch.linalg.vector_norm(queries - self.segments[nearest], dim=1).view(own.shape[:2])
+        Of several groups, the largest in units of what it usually strays.
+        """
+        each = self.strays_of_groups(places)
+        if not self.units:
+            return each[0]
+        return torch.stack([far / unit for far, unit in zip(each, self.units, strict=True)]).amax(dim=0)
+
+    def strays_of_groups(self, places: Tensor) -> list[Tensor]:
+        """The same distance for each group by itself."""
+        own = self._of_groups(segments_of(places))  # [M, n, 3·size] each
+        return [self._furthest(mine, recorded) for mine, recorded in zip(own, self._recorded, strict=True)]
+
+    def group(self, number: int) -> Tensor:
+        """The segments [N, 3·size] of one position group."""
+        return self._recorded[number]
+
+    @cached_property
+    def _recorded(self) -> list[Tensor]:
+        return self._of_groups(self.segments)
+
+    def _of_groups(self, segments: Tensor) -> list[Tensor]:
+        if not self.sizes:
+            return [segments]
+        states = segments.unflatten(-1, (3, -1))
+        return [part.flatten(-2) for part in split_groups(states, self.sizes)]
+
+    def _furthest(self, own: Tensor, recorded: Tensor) -> Tensor:
+        rows = max(1, ELEMENTS // (own.shape[1] * len(recorded)))
+        return torch.cat([_nearest(part, recorded).amax(dim=1) for part in own.split(rows)])
+
+
+def _nearest(own: Tensor, recorded: Tensor) -> Tensor:
+    # |a − b|² / 2 less |a|² / 2 finds the nearest by one matrix product; its distance is then computed without
+    # the cancellation, which would be off by a step where products are made in fewer digits.
+    queries = own.flatten(0, 1)
+    nearest = torch.addmm(recorded.square().sum(dim=1) / 2, queries, recorded.T, alpha=-1).argmin(dim=1)
+    return torch.linalg.vector_norm(queries - recorded[nearest], dim=1).view(own.shape[:2])
 
 
 def segments_of(places: Tensor) -> Tensor:
@@ -62,18 +123,24 @@ def segments_of(places: Tensor) -> Tensor:
     return pieces[..., [0, middle, SPAN]].transpose(2, 3).flatten(2)
 
 
-def measure_support(windows: Windows, seed: int = 0, count: int = SEGMENTS) -> Support | None:
+def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -> Support | None:
     """Sample `count` segments of the data, and measure windows of other episodes by them.
 
     None where chunks are shorter than a segment. A single episode has to measure itself.
     """
     if windows.horizon <= SPAN:
         return None
+    sizes = tuple(windows.space.sizes)
+    count = count or SEGMENTS * len(sizes)
     generator = torch.Generator(windows.states.device).manual_seed(seed + 1)
     kept, held = windows.held_out(HELD_OUT, generator)
     segments = segments_of(kept.space.places(kept.sample(count, generator)))
     chosen = torch.randint(segments.shape[1], (count,), generator=generator, device=segments.device)
     segments = segments[torch.arange(count, device=segments.device), chosen]
-    support = Support(segments.half().float(), ())
-    strays = support.stray(held.space.places(held.sample(WINDOWS, generator))).cpu().numpy()
-    return Support(support.segments, tuple(float(q) for q in np.quantile(strays, LEVELS)))
+    support = Support(segments.half().float(), (), sizes if len(sizes) > 1 else ())
+    others = held.space.places(held.sample(WINDOWS, generator))
+    if support.sizes:
+        far = [np.quantile(each.cpu().numpy(), UNIT) for each in support.strays_of_groups(others)]
+        support = replace(support, units=tuple(max(float(each), LEAST) for each in far))
+    strays = support.stray(others).cpu().numpy()
+    return replace(support, strays=tuple(float(q) for q in np.quantile(strays, LEVELS)))

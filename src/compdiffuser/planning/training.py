@@ -15,19 +15,21 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.objective import ObjectiveConfig
+from compdiffuser.domains import Space
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.support import measure_support
 from compdiffuser.presets import Preset
-from compdiffuser.runs import rank
+from compdiffuser.runs import only_writer, rank
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.run import run_training
 from compdiffuser.types import Episodes
 
 
+@only_writer
 def train_planner(
     episodes: Episodes,
     preset: Preset,
@@ -52,7 +54,7 @@ def train_planner(
     chunks, dims = preset.chunks, preset.space.dims
     model = replace(model or DenoiserConfig(), horizon=chunks.horizon, overlap=chunks.overlap, dim=len(dims))
     episodes = standing(episodes, preset.domain.body)
-    normalizer = Normalizer.from_data(preset.space.planned(episodes.observations))
+    normalizer = normalizer_of(episodes, preset.space)
     windows = windows_of(episodes, preset, normalizer, device)
     torch.manual_seed(config.seed)
     denoiser = Denoiser(model).to(device)
@@ -80,6 +82,18 @@ def train_planner(
         for seconds, weights in younger.kept:
             planner(with_weights(denoiser, weights)).save(out / f"after-{seconds:g}")
     return checkpoint
+
+
+def normalizer_of(episodes: Episodes, space: Space) -> Normalizer:
+    """The limits of the planned states. Position groups share theirs: where one thing is, another would be too."""
+    normalizer = Normalizer.from_data(space.planned(episodes.observations))
+    low, high = list(normalizer.low), list(normalizer.high)
+    for axis in range(max(len(columns) for _, columns in space.positions)):
+        shared = [columns[axis] for _, columns in space.positions if axis < len(columns)]
+        for column in shared:
+            low[column] = min(normalizer.low[each] for each in shared)
+            high[column] = max(normalizer.high[each] for each in shared)
+    return Normalizer(tuple(low), tuple(high))
 
 
 def windows_of(episodes: Episodes, preset: Preset, normalizer: Normalizer, device: torch.device) -> Windows:

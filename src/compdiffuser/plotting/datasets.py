@@ -1,7 +1,8 @@
 """A picture of a dataset: every trajectory faintly, and on top what one recording can reach.
 
 Where episodes are confined to regions, each region has a colour; elsewhere a few episodes stand out, from the dot where
-they start to the ring where they end. What an agent moves, a ball say, is drawn dashed in its episode's colour.
+they start to the ring where they end. Where there is something to move, a ball say, episodes in which it moves have one
+colour and those in which it lies have another; its own paths are dashed, and squares are where it starts and ends.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from compdiffuser.data.statistics import MOVED
 from compdiffuser.domains import Space
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.files import replacing
@@ -26,6 +28,7 @@ from compdiffuser.types import Array, Episodes
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7b5fc4", "#b8860b")
 FAINT = "#5b7fa6"
+MOVING, LYING = "#d55e00", "#0072b2"
 MOST_DRAWN = 800
 """Faint trajectories: more only darken the picture."""
 
@@ -40,7 +43,8 @@ def plot_dataset(
 ) -> None:
     """Write a picture of the positions in a dataset; with `regions` above 1, episode e has colour e modulo regions."""
     paths, *others = _paths(episodes, space)
-    figure = Figure(figsize=_size(maze, lines=bool(title) + (regions > 1)), dpi=110, layout="constrained")
+    legend = regions > 1 or bool(others)
+    figure = Figure(figsize=_size(maze, lines=bool(title) + legend), dpi=110, layout="constrained")
     ax = figure.add_subplot()
     if maze is None:
         ax.set_aspect("equal")
@@ -48,8 +52,18 @@ def plot_dataset(
         draw_maze(ax, maze)
     if regions > 1:
         _draw_regions(ax, paths, regions)
+    elif others:
+        _draw_moved(ax, paths, others, " or ".join(group.name for group in space.positions[1:]))
     else:
-        _draw_reach(ax, paths, others)
+        _faint(ax, paths, FAINT)
+        anyone = np.ones(len(paths), bool)
+        for episode, color in zip(_far_apart(paths, [anyone] * len(COLORS)), COLORS, strict=False):
+            _draw_path(ax, paths[episode], color)
+    if legend:
+        columns = regions if regions > 1 else 2
+        ax.legend(
+            loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=columns, frameon=False, fontsize=8, handlelength=1.0
+        )  # fmt: skip
     ax.autoscale_view()
     if title:
         ax.set_title(title, fontsize=10, color="#333333")
@@ -69,34 +83,61 @@ def _draw_regions(ax: Axes, paths: list[Array], regions: int) -> None:
         color = COLORS[region % len(COLORS)]
         ax.add_collection(LineCollection(paths[region::regions], colors=color, linewidths=0.5, alpha=0.25))
         ax.plot([], [], color=color, linewidth=2.5, label=f"region {region + 1}")
-    ax.legend(
-        loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=regions, frameon=False, fontsize=8, handlelength=1.0
-    )  # fmt: skip
 
 
-def _draw_reach(ax: Axes, paths: list[Array], others: list[list[Array]]) -> None:
-    """All agents' paths faintly, a few episodes on top, with what else moved in them."""
+def _draw_moved(ax: Axes, paths: list[Array], others: list[list[Array]], what: str) -> None:
+    """Episodes in which something else moves, and those in which it lies: all faintly, a few of both on top."""
+    lengths = [[np.hypot(*np.ptp(path, axis=0)) for path in group] for group in (paths, *others)]
+    moved = np.max(lengths[1:], axis=0) > MOVED
+    turns = []
+    for kind, color, told in ((~moved, LYING, "lies"), (moved, MOVING, "moves")):
+        if not kind.any():
+            continue
+        seen = others[0] if kind is moved else paths
+        _faint(ax, [seen[episode] for episode in np.flatnonzero(kind)], color)
+        ax.plot([], [], color=color, linewidth=2.5, label=f"the {what} {told}: {kind.mean():.0%} of episodes")
+        turns.append(kind & (lengths[0] >= np.median(np.array(lengths[0])[kind])))  # the longer half
+    for episode in _far_apart(paths, turns * 3):
+        color = MOVING if moved[episode] else LYING
+        _draw_path(ax, paths[episode], color)
+        for group in others:
+            _draw_path(ax, group[episode], color, agent=False)
+
+
+def _faint(ax: Axes, paths: list[Array], color: str) -> None:
+    """Many paths as a background; the fewer, the stronger."""
+    alpha = min(0.5, 0.12 * math.sqrt(MOST_DRAWN / len(paths)))
+    ax.add_collection(LineCollection(paths, colors=color, linewidths=0.4, alpha=alpha))
+
+
+def _draw_path(ax: Axes, path: Array, color: str, agent: bool = True) -> None:
+    """One path [L, 2] from its start to its end: an agent's from dot to ring, another's dashed, between squares."""
     dashed: Any = DASHES
-    ax.add_collection(LineCollection(paths, colors=FAINT, linewidths=0.4, alpha=0.12))
-    for episode, color in zip(_far_apart(paths, len(COLORS)), COLORS, strict=False):
-        path = paths[episode]
-        ax.plot(*path.T, color=color, linewidth=1.8, solid_capstyle="round")
-        ax.plot(*path[0], marker="o", color=color, markersize=6, markeredgecolor="white", markeredgewidth=1.0)
-        ax.plot(*path[-1], marker="o", color="white", markersize=7, markeredgecolor=color, markeredgewidth=1.8)
-        for moved in (group[episode] for group in others):
-            ax.plot(*moved.T, color=color, linewidth=1.2, linestyle=dashed)
-            ax.plot(*moved[0], marker="s", color=color, markersize=5, markeredgecolor="white", markeredgewidth=1.0)
-            ax.plot(*moved[-1], marker="s", color="white", markersize=5, markeredgecolor=color, markeredgewidth=1.4)
+    mark, size, edge = ("o", 6, 1.8) if agent else ("s", 5, 1.4)
+    line: dict[str, Any] = (
+        {"linewidth": 1.8, "solid_capstyle": "round"} if agent else {"linewidth": 1.2, "linestyle": dashed}
+    )
+    ax.plot(*path.T, color=color, **line)
+    ax.plot(*path[0], marker=mark, color=color, markersize=size, markeredgecolor="white", markeredgewidth=1.0)
+    ax.plot(*path[-1], marker=mark, color="white", markersize=size + agent, markeredgecolor=color, markeredgewidth=edge)
 
 
-def _far_apart(paths: list[Array], count: int) -> list[int]:
-    """Episodes whose middles lie far from one another, so that the highlighted ones do not cover each other."""
+def _far_apart(paths: list[Array], turns: list[Array]) -> list[int]:
+    """Episodes whose middles lie far from one another, so that the highlighted ones do not cover each other.
+
+    In each turn one is chosen of those that it admits [n], as long as there are some.
+    """
     middles = np.array([path[: max(len(path) // 2, 1)].mean(axis=0) for path in paths])
-    chosen = [int(np.argmin(middles.sum(axis=1)))]
-    nearest = np.linalg.norm(middles - middles[chosen[0]], axis=1)
-    while len(chosen) < min(count, len(paths)):
-        chosen.append(int(np.argmax(nearest)))
-        nearest = np.minimum(nearest, np.linalg.norm(middles - middles[chosen[-1]], axis=1))
+    nearest = -middles.sum(axis=1)  # to begin with, the one at the lower left
+    chosen: list[int] = []
+    for admitted in turns:
+        left = admitted.copy()
+        left[chosen] = False
+        if left.any():
+            best = int(np.argmax(np.where(left, nearest, -np.inf)))
+            away = np.linalg.norm(middles - middles[best], axis=1)
+            nearest = np.minimum(nearest, away) if chosen else away
+            chosen.append(best)
     return chosen
 
 

@@ -8,7 +8,6 @@ moves as dashed ones.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,22 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import Normal, Stroke
 from PIL import Image
 
 from compdiffuser.domains import PLANE, Space
 from compdiffuser.domains.mazes import Maze
+from compdiffuser.plotting.drawing import INK, blank_figure, chunk_colors, draw_chunks, draw_ends
 from compdiffuser.plotting.groups import DASHES, planes, points, track_planes
-from compdiffuser.plotting.mazes import draw_maze
 from compdiffuser.plotting.output import check_gif, rendered, write_gif, write_picture
 from compdiffuser.types import Array, UserError
 
-_INK = "#1f2430"
 _REACHED, _FAILED = "#1b7f4b", "#b3261e"
 
 
@@ -51,11 +46,6 @@ class Panel:
     """[K, H, D], what it had planned; None where it acts without a plan."""
 
 
-def chunk_colors(n_chunks: int) -> Array:
-    """[K, 4] colours that grow lighter along the plan; the map's brightest end is left out, it vanishes on white."""
-    return colormaps["plasma"](np.linspace(0.1, 0.88, n_chunks) if n_chunks > 1 else [0.45])
-
-
 def plot_plan(
     chunks: Array,
     *,
@@ -68,10 +58,10 @@ def plot_plan(
     png: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """A figure of chunks [K, H, D], with the `executed` positions [n, P] as a thin dark line."""
-    figure, (ax,) = _figure(maze, points(space, chunks, start, goal), title=bool(title))
+    figure, (ax,) = blank_figure(maze, points(space, chunks, start, goal), title=bool(title))
     _draw_episode(ax, space, chunks, executed, start, goal)
     if title:
-        ax.set_title(title, fontsize=10, color=_INK, pad=8)
+        ax.set_title(title, fontsize=10, color=INK, pad=8)
     if png is not None:
         write_picture(figure, png)
     return figure
@@ -90,12 +80,12 @@ def plot_episodes(
         raise UserError("a picture of episodes needs at least one")
     room = [points(space, panel.chunks, panel.start, panel.goal) for panel in panels]
     room += [track for panel in panels for track in track_planes(space, panel.executed)]
-    figure, axes = _figure(maze, np.concatenate(room), title=True, panels=len(panels), inches=4.0)
+    figure, axes = blank_figure(maze, np.concatenate(room), title=True, panels=len(panels), inches=4.0)
     for ax, panel in zip(axes, panels, strict=True):
         _draw_episode(ax, space, panel.chunks, panel.executed, panel.start, panel.goal)
         ax.set_title(panel.title, fontsize=10, color=_REACHED if panel.reached else _FAILED, pad=8)
     if title:
-        figure.suptitle(title, fontsize=12, color=_INK)
+        figure.suptitle(title, fontsize=12, color=INK)
     if png is not None:
         write_picture(figure, png)
     return figure
@@ -117,7 +107,7 @@ def plan_map(
     The smaller the width in `inches`, the thicker its lines. Without a maze the picture holds the points `room` [n, 2].
     """
     seen = points(space, chunks, start, goal) if room is None else room
-    figure, (ax,) = _figure(maze, seen, title=False, dpi=width / inches, inches=inches)
+    figure, (ax,) = blank_figure(maze, seen, title=False, dpi=width / inches, inches=inches)
     _draw_episode(ax, space, chunks, None, start, goal)
     picture = rendered(figure)
     return picture, lambda places: ax.transData.transform(places) * (1, -1) + (0, picture.height)
@@ -138,8 +128,8 @@ def animate_denoising(
     frames = np.asarray(frames, float)
     if frames.ndim != 4 or len(frames) == 0:
         raise UserError(f"a film of the denoising needs frames [F, K, H, D], got shape {frames.shape}")
-    figure, (ax,) = _figure(maze, points(space, frames[-1]), title=True, dpi=72)
-    _draw_ends(ax, space, start, goal)
+    figure, (ax,) = blank_figure(maze, points(space, frames[-1]), title=True, dpi=72)
+    draw_ends(ax, space, start, goal)
     colors = np.repeat(chunk_colors(frames.shape[1]), frames.shape[2], axis=0)
     pictures = []
     for number, chunks in enumerate(frames):
@@ -149,7 +139,7 @@ def animate_denoising(
             ax.scatter(x, y, s=3 if group else 7, color=colors, linewidths=0, zorder=3)
             for group, (x, y) in enumerate(clouds)
         ]
-        ax.set_title(f"step {number} of {len(frames) - 1}", fontsize=10, color=_INK, pad=8)
+        ax.set_title(f"step {number} of {len(frames) - 1}", fontsize=10, color=INK, pad=8)
         pictures.append(rendered(figure))
         for dots in drawn:
             dots.remove()
@@ -159,42 +149,6 @@ def animate_denoising(
     return Path(gif)
 
 
-def _figure(
-    maze: Maze | None, room: Array, title: bool, dpi: float = 160, panels: int = 1, inches: float = 6.0
-) -> tuple[Figure, list[Axes]]:
-    """A figure as high as the maze asks for, with nothing but the drawing on its axes.
-
-    Without a maze it holds the points `room` [n, 2], and has axes to read them by. The smaller a panel's width in
-    `inches`, the thicker its lines.
-    """
-    if maze is not None:
-        left, right, bottom, top = maze.extent
-    else:
-        (left, bottom), (right, top) = room.min(axis=0), room.max(axis=0)
-        margin = 0.06 * max(right - left, top - bottom, 1e-6)
-        left, right, bottom, top = left - margin, right + margin, bottom - margin, top + margin
-    ratio = float(np.clip((top - bottom) / max(right - left, 1e-9), 0.4, 1.6))
-    columns = math.ceil(math.sqrt(panels))
-    rows = math.ceil(panels / columns)
-    size = (inches * columns, (inches * ratio + 0.3 * title) * rows)
-    figure = Figure(figsize=size, dpi=dpi, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = [figure.add_subplot(rows, columns, number + 1) for number in range(panels)]
-    for ax in axes:
-        if maze is not None:
-            draw_maze(ax, maze)
-            ax.set_axis_off()
-        else:
-            ax.grid(color="#e3e6ec", linewidth=0.6)
-            ax.tick_params(labelsize=8, color="#9aa1ad", labelcolor="#5c6370")
-            for side in ax.spines.values():
-                side.set_color("#c9ced6")
-        ax.set_aspect("equal")
-        ax.set_xlim(left, right)
-        ax.set_ylim(bottom, top)
-    return figure, axes
-
-
 def _draw_episode(
     ax: Axes, space: Space, chunks: Array | None, executed: Array | None, start: Array | None, goal: Array | None
 ) -> None:
@@ -202,36 +156,9 @@ def _draw_episode(
     tracks = [] if executed is None or not len(executed) else track_planes(space, executed)
     if chunks is not None:
         for group, lines in enumerate(planes(space, chunks)):
-            _draw_chunks(ax, lines, (4.4 if tracks else 2.8) * (0.6 if group else 1), bool(group))
+            draw_chunks(ax, lines, (4.4 if tracks else 2.8) * (0.6 if group else 1), bool(group))
     halo = [Stroke(linewidth=1.8, foreground="white"), Normal()]
     for group, path in enumerate(tracks):
         style: Any = DASHES if group else "-"
-        ax.plot(*path.T, color=_INK, linewidth=0.9, zorder=5, path_effects=halo, linestyle=style)
-    _draw_ends(ax, space, start, goal)
-
-
-def _draw_chunks(ax: Axes, lines: Array, width: float, dashed: bool) -> None:
-    """Chunks [K, H, 2], each a line in its colour, later ones on top; a white halo keeps crossings readable."""
-    collection = LineCollection(
-        list(lines),
-        colors=chunk_colors(len(lines)),
-        linewidths=width,
-        linestyles=[DASHES] if dashed else "solid",
-        capstyle="butt" if dashed else "round",
-        joinstyle="round",
-        path_effects=[Stroke(linewidth=width + 1.8, foreground="white", alpha=0.8), Normal()],
-        zorder=3,
-    )
-    ax.add_collection(collection, autolim=False)
-
-
-def _draw_ends(ax: Axes, space: Space, start: Array | None, goal: Array | None) -> None:
-    """Start as a circle, goal as a star; hollow for everything but the agent."""
-    for state, marker, size, color in ((start, "o", 90, "#2a9d8f"), (goal, "*", 260, "#e63946")):
-        if state is None:
-            continue
-        for group, (x, y) in enumerate(planes(space, state)):
-            face, edge, shrink = ("white", color, 0.6) if group else (color, "white", 1.0)
-            ax.scatter(
-                [x], [y], s=size * shrink, marker=marker, color=face, edgecolors=edge, linewidths=1.3, zorder=6
-            )  # fmt: skip
+        ax.plot(*path.T, color=INK, linewidth=0.9, zorder=5, path_effects=halo, linestyle=style)
+    draw_ends(ax, space, start, goal)

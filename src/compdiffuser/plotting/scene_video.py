@@ -18,9 +18,9 @@ from PIL import Image
 
 from compdiffuser.domains import PLANE, Space
 from compdiffuser.domains.mazes import Maze
+from compdiffuser.plotting.drawing import chunk_colors
 from compdiffuser.plotting.groups import planes, track_planes
 from compdiffuser.plotting.map_video import Tracker
-from compdiffuser.plotting.plans import chunk_colors
 from compdiffuser.plotting.video import FPS, SIZE, Shot
 from compdiffuser.types import Array, UserError
 

@@ -13,6 +13,8 @@ from typing import Any
 
 Result = Mapping[str, Any]
 
+ANY: Any = object()
+"""Accepts every value of a field, and a result without it."""
 MISSING = "–"
 WIDTH = 120
 """Of a line of the note below a table."""
@@ -25,13 +27,17 @@ class Table:
     corner: str
     rows: tuple[tuple[str, Result], ...]
     columns: tuple[tuple[str, Result], ...]
+    measured_only: bool = False
+    """Whether a row without a figure of ours is left out."""
 
     def render(self, results: Sequence[Result]) -> str:
         """Markdown: the table, then a note on how its figures came about."""
-        cells = [[find(results, {**row, **column}) for _, column in self.columns] for _, row in self.rows]
+        lines = [(title, [find(results, {**row, **column}) for _, column in self.columns]) for title, row in self.rows]
+        if self.measured_only:
+            lines = [(title, cells) for title, cells in lines if any(map(_measured, cells))]
         head = [self.corner, *(title for title, _ in self.columns)]
-        body = [[title, *map(figure, line)] for (title, _), line in zip(self.rows, cells, strict=True)]
-        return "\n".join([markdown(head, body), "", _note([cell for line in cells for cell in line if cell])])
+        body = [[title, *map(figure, cells)] for title, cells in lines] or [[MISSING] * len(head)]
+        return "\n".join([markdown(head, body), "", _note([cell for _, cells in lines for cell in cells if cell])])
 
 
 def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
@@ -45,7 +51,8 @@ def find(results: Sequence[Result], wanted: Result) -> Result | None:
 
     A tuple accepts any of its values, None where a result lacks the field.
     """
-    choices = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+    asked = {name: value for name, value in wanted.items() if value is not ANY}
+    choices = {name: value if isinstance(value, tuple) else (value,) for name, value in asked.items()}
     found = [result for result in results if all(result.get(name) in values for name, values in choices.items())]
     return max(found, key=lambda result: (result.get("episodes") or 0, result.get("steps_limit") or 0), default=None)
 
@@ -58,6 +65,10 @@ def figure(result: Result | None) -> str:
     return " ± ".join(_percent(value) for value in (result["success"], std) if value is not None)
 
 
+def _measured(cell: Result | None) -> bool:
+    return cell is not None and cell.get("origin") == "measured"
+
+
 def _percent(value: float) -> str:
     """One decimal, where there is one: 99.5 must not look like 100."""
     return f"{value:.1f}".removesuffix(".0")
@@ -65,7 +76,7 @@ def _percent(value: float) -> str:
 
 def _note(cells: Sequence[Result]) -> str:
     """What was measured here and how, what was published and where; each once, in a line of its own."""
-    measured = [cell for cell in cells if cell.get("origin") == "measured"]
+    measured = [cell for cell in cells if _measured(cell)]
     sources = sorted({str(cell["source"]) for cell in cells if cell.get("origin") == "published"})
     lines = ["Success in percent, mean ± standard deviation over seeds."]
     if measured:
@@ -78,13 +89,18 @@ def _note(cells: Sequence[Result]) -> str:
 def _conditions(cells: Sequence[Result]) -> str:
     """The conditions of measurements in words; where they differ, the values that occur."""
     counts = (
-        ("seeds", [len(cell["seeds"]) for cell in cells]),
-        ("tasks", [len(cell["tasks"]) for cell in cells]),
-        ("episodes", [cell["episodes_per_task"] for cell in cells]),
+        ("seed", [len(cell["seeds"]) for cell in cells]),
+        ("task", [len(cell["tasks"]) for cell in cells]),
+        ("episode", [cell["episodes_per_task"] for cell in cells]),
     )
-    data = " or ".join(sorted({str(cell["data"]) for cell in cells}))
+    data = " or ".join(sorted({str(cell["data"]) for cell in cells if "data" in cell})) or "no"
     steps = _values([cell["steps_limit"] for cell in cells])
-    return f"{data} data, {' × '.join(f'{_values(numbers)} {what}' for what, numbers in counts)}, {steps} steps"
+    return f"{data} data, {' × '.join(_counted(numbers, what) for what, numbers in counts)}, {steps} steps"
+
+
+def _counted(numbers: Sequence[int], what: str) -> str:
+    """The numbers that occur, and what they count: "1 seed", "2 or 5 tasks"."""
+    return f"{_values(numbers)} {what}{'' if set(numbers) == {1} else 's'}"
 
 
 def _values(numbers: Sequence[int]) -> str:

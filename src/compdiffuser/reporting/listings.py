@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from compdiffuser.evaluation.causes import FALLEN, INFEASIBLE, LOST, TIME_OUT, UNSTABLE, lost, never_reached
 from compdiffuser.presets import PRESETS
 from compdiffuser.reporting.grid import MISSING, Result, figure, find, markdown
 
@@ -127,34 +128,31 @@ def render_walking(results: Sequence[Result]) -> str:
     return markdown(["dataset", *columns], body or [[MISSING] * (len(columns) + 1)])
 
 
-def render_failures(results: Sequence[Result], rows: Sequence[tuple[str, Result]]) -> str:
-    """How episodes ended, by cause of failure: for each row, a title and the fields that its result has."""
+def render_failures(
+    results: Sequence[Result], rows: Sequence[tuple[str, Result]], things: Sequence[str] = ()
+) -> str:  # fmt: skip
+    """How episodes ended, by cause of failure: for each row, a title and the fields that its result has.
+
+    `things` are position groups beyond the agent's, which have causes of their own.
+    """
+    own = [cause for thing in things for cause in (never_reached(thing), lost(thing))]
     head = [
-        "dataset",
-        "episodes",
-        "reached",
-        "infeasible plan",
-        "fallen",
-        "lost",
-        "time out",
-        "unstable",
-        "replans",
-        "steps",
-    ]
+        "dataset", "episodes", "reached", INFEASIBLE, FALLEN, *own, "lost", TIME_OUT, "unstable", "replans", "steps",
+    ]  # fmt: skip
     found = [(title, find(results, wanted)) for title, wanted in rows]
-    body = [[title, *_ends(result)] for title, result in found if result is not None]
+    body = [[title, *_ends(result, own)] for title, result in found if result is not None and "failures" in result]
     return markdown(head, body or [[MISSING] * len(head)])
 
 
-def _ends(result: Result) -> list[str]:
-    causes = result["failures"]
-    fallen = sum(
-        episode["cause"] == "controller lost" and any(one["reason"] == "fallen" for one in episode["decisions"])
-        for episode in result["failed_episodes"]
-    )
-    counts = [
-        result["episodes"], result["episodes"] - sum(causes.values()), causes["infeasible plan"], fallen,
-        causes["controller lost"] - fallen, causes["time out"], causes["unstable simulation"],
-    ]  # fmt: skip
+def _ends(result: Result, own: Sequence[str]) -> list[str]:
+    causes = dict(result["failures"])
+    if FALLEN not in causes:  # a file from before falls had a count of their own
+        causes[FALLEN] = sum(
+            episode["cause"] == LOST and any(one["reason"] == FALLEN for one in episode["decisions"])
+            for episode in result["failed_episodes"]
+        )
+        causes[LOST] -= causes[FALLEN]
+    counts = [causes.get(cause, 0) for cause in (INFEASIBLE, FALLEN, *own, LOST, TIME_OUT, UNSTABLE)]
+    reached = result["episodes"] - sum(causes.values())
     steps = MISSING if result["steps_mean"] is None else f"{result['steps_mean']:.0f}"
-    return [*map(str, counts), f"{result['replans_per_episode']:.2f}", steps]
+    return [*map(str, [result["episodes"], reached, *counts]), f"{result['replans_per_episode']:.2f}", steps]

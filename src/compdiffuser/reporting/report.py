@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,18 @@ _BLOCK = re.compile(r"(<!-- table: *([\w-]+) *-->\n)(.*?)(<!-- /table -->)", re.
 
 
 def read_results(folder: Path) -> list[Result]:
-    """Every result of every JSON file in a folder: measured ones, and the entries of lists of published figures."""
+    """Every result of every JSON file in a folder: measured ones, and the entries of lists of published figures.
+
+    Evaluations that are under way, or were cut off, are left out.
+    """
     results: list[Result] = []
     for path in sorted(folder.glob("*.json")):
         content = read_json(path)
         if not isinstance(content, dict):
             raise UserError(f"'{path}' holds a {type(content).__name__}, results are JSON objects")
+        if content.get("complete", True) is not True:
+            print(f"{path} is left out: its evaluation is not complete", file=sys.stderr)
+            continue
         published: list[dict[str, Any]] = content.get("published", [])
         if published:
             results += [{**entry, "origin": "published"} for entry in published]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from compdiffuser.reporting.columns import BEST_RL, GSC, ONE_PLAN, PAPER, PUBLISHED, REPLANNING
 from compdiffuser.reporting.grid import Result, Table
 from compdiffuser.reporting.listings import (
     render_curve,
@@ -14,6 +15,22 @@ from compdiffuser.reporting.listings import (
     render_speed,
     render_training,
     render_walking,
+)
+from compdiffuser.reporting.walkers import (
+    ANT_ROWS,
+    ANTMAZE,
+    ANTMAZE_ENDINGS,
+    ANTMAZE_PARTS,
+    ANTSOCCER,
+    ANTSOCCER_BASELINES,
+    ANTSOCCER_ENDINGS,
+    ANTSOCCER_PARTS,
+    HORIZONS,
+    HUMANOIDMAZE,
+    HUMANOIDMAZE_BASELINES,
+    HUMANOIDMAZE_ENDINGS,
+    HUMANOIDMAZE_PARTS,
+    LONGEST_ROWS,
 )
 
 _DATASETS = tuple(
@@ -28,23 +45,12 @@ _DATASETS = tuple(
     )
 )
 
-_PAPER: Result = {"origin": "published"}
-_OURS: Result = {"origin": "measured", "method": "compdiffuser"}
 _GIANT: Result = {"dataset": "pointmaze-giant-stitch-v0"}
-_PUBLISHED = (
-    ("best RL (published)", {**_PAPER, "method": "best-rl"}),
-    ("GSC (published)", {**_PAPER, "method": "gsc"}),
-    ("CompDiffuser (published)", {**_PAPER, "method": "compdiffuser", "replan": True, "controller_horizon": None}),
-)
 
 POINTMAZE = Table(
     "dataset",
     _DATASETS,
-    (
-        *_PUBLISHED,
-        ("ours, one plan", {**_OURS, "sampler": "default", "replan": False}),
-        ("ours, replanning", {**_OURS, "sampler": "default", "replan": True}),
-    ),
+    (BEST_RL, GSC, PAPER, ONE_PLAN, REPLANNING),
 )
 
 SAMPLERS = Table(
@@ -61,7 +67,7 @@ SAMPLERS = Table(
         )
     ),
     (
-        ("published", {**_PAPER, **_GIANT}),
+        ("published", {**PUBLISHED, **_GIANT}),
         ("ours, same weights", {"origin": "measured", "replan": False, **_GIANT}),
     ),
 )
@@ -104,76 +110,9 @@ GHUGARE = Table(
 )
 
 
-_ANTMAZE = tuple(
-    (name.removesuffix("-v0"), {"dataset": name, "steps_limit": (None, limit)})
-    for name, limit in (
-        ("antmaze-medium-stitch-v0", 1000),
-        ("antmaze-large-stitch-v0", 2000),
-        ("antmaze-giant-stitch-v0", 2000),
-        ("antmaze-medium-explore-v0", 1000),
-        ("antmaze-large-explore-v0", 1000),
-    )
-)
-_ALL_HORIZONS: Result = {**_OURS, "controller_horizon": None}
-
-_ONE_PLAN: Result = {**_ALL_HORIZONS, "sampler": "default", "replan": False}
-
-_HUMANOIDMAZE = tuple(
-    (f"humanoidmaze-{size}-stitch", {"dataset": f"humanoidmaze-{size}-stitch-v0", "steps_limit": (None, limit)})
-    for size, limit in (("medium", 5000), ("large", 5000), ("giant", 8000))
-)
-
 SUCCESS = Table(
-    "dataset", (*_DATASETS, *_ANTMAZE, _HUMANOIDMAZE[0]), (*_PUBLISHED, ("ours, one plan", _ONE_PLAN))
+    "dataset", (*_DATASETS, *ANT_ROWS, *LONGEST_ROWS), (BEST_RL, GSC, PAPER, ONE_PLAN), measured_only=True
 )  # fmt: skip
-
-HUMANOIDMAZE = Table(
-    "dataset",
-    _HUMANOIDMAZE,
-    (
-        *_PUBLISHED,
-        ("ours, one plan", _ONE_PLAN),
-        ("ours, replanning", {**_ONE_PLAN, "replan": True}),
-        ("controller on perfect plans", {"origin": "measured", "cell": "perfect"}),
-        ("the same, true heading", {"origin": "measured", "cell": "perfect-true-heading"}),
-    ),
-)
-
-ANTMAZE = Table(
-    "dataset",
-    _ANTMAZE,
-    (
-        *_PUBLISHED,
-        ("ours, one plan", _ONE_PLAN),
-        ("ours, replanning", {**_ONE_PLAN, "replan": True}),
-    ),
-)
-
-ANTMAZE_PARTS = Table(
-    "dataset",
-    _ANTMAZE,
-    (
-        ("GSC on our network", {**_ONE_PLAN, "sampler": "gsc"}),
-        ("ours, from pure noise", {**_ONE_PLAN, "sampler": "noise"}),
-        ("ours", _ONE_PLAN),
-    ),
-)
-
-HORIZONS = Table(
-    "maze",
-    tuple(
-        (f"{size} ({mark})", {"dataset": f"antmaze-{size}-stitch-v0", "origin": origin, "replan": True})
-        for size in ("large", "giant")
-        for mark, origin in (("published", "published"), ("here", "measured"))
-    ),
-    tuple((str(horizon), {"controller_horizon": horizon}) for horizon in (8, 12, 16, 20, 24, 28)),
-)
-
-_ENDS = tuple(
-    (f"{title}, {way}", {**row, **_ALL_HORIZONS, "sampler": "default", "replan": replan})
-    for title, row in _ANTMAZE
-    for way, replan in (("one plan", False), ("replanning", True))
-)
 
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "success": SUCCESS.render,
@@ -183,9 +122,16 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "ghugare": GHUGARE.render,
     "antmaze": ANTMAZE.render,
     "antmaze-parts": ANTMAZE_PARTS.render,
-    "humanoidmaze": HUMANOIDMAZE.render,
-    "antmaze-failures": partial(render_failures, rows=_ENDS),
+    "antmaze-failures": partial(render_failures, rows=ANTMAZE_ENDINGS),
     "controller-horizons": HORIZONS.render,
+    "humanoidmaze": HUMANOIDMAZE.render,
+    "humanoidmaze-parts": HUMANOIDMAZE_PARTS.render,
+    "humanoidmaze-baselines": HUMANOIDMAZE_BASELINES.render,
+    "humanoidmaze-failures": partial(render_failures, rows=HUMANOIDMAZE_ENDINGS),
+    "antsoccer": ANTSOCCER.render,
+    "antsoccer-parts": ANTSOCCER_PARTS.render,
+    "antsoccer-baselines": ANTSOCCER_BASELINES.render,
+    "antsoccer-failures": partial(render_failures, rows=ANTSOCCER_ENDINGS, things=("ball",)),
     "baseline-training": render_training,
     "planner-training": render_planners,
     "training-curve": render_curve,

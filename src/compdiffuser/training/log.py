@@ -13,6 +13,7 @@ from typing import Any
 from compdiffuser.files import replacing
 from compdiffuser.progress import progress_bar
 from compdiffuser.training.config import TrainConfig
+from compdiffuser.types import UserError
 
 COLUMNS = ("step", "loss", "learning_rate", "seconds")
 
@@ -43,10 +44,12 @@ class TrainLog:
         assert self.path is not None
         rows: list[list[str]] = []
         if self.path.exists():
-            with open(self.path, newline="") as file:
-                rows = [row for row in list(csv.reader(file))[1:] if self._complete(row) and int(row[0]) <= step]
-        if rows:
-            self.last_loss = float(rows[-1][1])
+            try:
+                with open(self.path, newline="", encoding="utf-8") as file:
+                    rows = [row for row in list(csv.reader(file))[1:] if self._complete(row) and int(row[0]) <= step]
+                self.last_loss = float(rows[-1][1]) if rows else self.last_loss
+            except (OSError, ValueError, csv.Error) as error:
+                raise UserError(f"'{self.path}' is not the log of a training run: {error}; remove it") from None
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([self.columns, *rows])
         with replacing(self.path) as temporary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -14,10 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from compdiffuser.runs import all_finite, diverged
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.log import TrainLog
 from compdiffuser.training.resume import load_resume, save_resume
 from compdiffuser.training.updater import Learner, Updater
+from compdiffuser.types import UserError
 
 __all__ = ["WARM_REPLAYS", "Learner", "Outcome", "Updater", "fit"]
 
@@ -52,6 +55,9 @@ def fit(
     `watch` is called whenever a line is logged; `on_checkpoint` is given the number of updates whenever
     `config.checkpoint_every` more were made. `about` describes the run, such as its data: a folder that holds a run of
     something else is refused.
+
+    Raises UserError at the first line of the log whose loss is not finite, and at the first checkpoint whose weights
+    are not: the checkpoint before it stays.
     """
     run = _Run(Updater(learner, config, device), config, out, about or {})
     first = run.updater.rank == 0
@@ -89,6 +95,7 @@ class _Run:
         self.updater, self.config, self.out, self.about = updater, config, out, about
         self.on_gpu = updater.device.type == "cuda"
         self.step, self.before = load_resume(out, updater, config, about)
+        self.saved = self.step
         self.begun = self.kept = time.perf_counter()
         self.preparation = 0.0
         self.warm = self.step + WARM_REPLAYS * config.updates_per_replay
@@ -118,6 +125,8 @@ class _Run:
     def write(self, log: TrainLog, done: float, seconds: float) -> None:
         """A line of the log. Reading the loss waits for the GPU, which also keeps the clock honest."""
         losses = self.updater.mean_loss(self.step - self.logged)
+        if not all(map(math.isfinite, losses)):
+            raise self._diverged(f"the loss is {losses[0]}")
         log.write(self.step, losses, self.config.rate(self.step, done), seconds)
         self.logged = self.step
 
@@ -125,8 +134,7 @@ class _Run:
         """Save a checkpoint at once, or where the last is too long ago."""
         now = time.perf_counter()
         if (at_once or now - self.kept > CHECKPOINT_SECONDS) and self.updater.rank == 0:
-            seconds = self.before + (0.0 if preparing else now - self.begun)
-            save_resume(self.out, self.updater, self.config, self.step, seconds, self.about)
+            self._save(self.before + (0.0 if preparing else now - self.begun))
             self.kept = now
 
     def finish(self, loss: float) -> Outcome:
@@ -135,11 +143,21 @@ class _Run:
             torch.cuda.synchronize()
         seconds = self.seconds(preparing=False)
         if self.updater.rank == 0:
-            save_resume(self.out, self.updater, self.config, self.step, seconds, self.about)
+            self._save(seconds)
         self.updater.adopt_average()
         self.updater.meet()
         peak = torch.cuda.max_memory_allocated() if self.on_gpu else 0
         return Outcome(self.step, seconds, self.preparation, loss, peak)
+
+    def _save(self, seconds: float) -> None:
+        """The checkpoint, unless a weight is not finite."""
+        if not all_finite(self.updater.state()):
+            raise self._diverged("weights are not finite")
+        save_resume(self.out, self.updater, self.config, self.step, seconds, self.about)
+        self.saved = self.step
+
+    def _diverged(self, what: str) -> UserError:
+        return diverged(what, self.step, self.config.learning_rate, self.out, self.saved)
 
 
 @contextmanager

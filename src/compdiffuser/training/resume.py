@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 
 from compdiffuser.files import replacing
+from compdiffuser.runs import read_checkpoint
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import UserError
 
@@ -44,8 +45,8 @@ def load_resume(out: Path, learner: Resumable, config: TrainConfig, about: Mappi
     path = out / NAME
     if not path.exists():
         return 0, 0.0
+    saved = read_checkpoint(path)
     try:
-        saved = torch.load(path, map_location="cpu", weights_only=True)
         step, seconds = int(saved["step"]), float(saved["seconds"])
         settings, was_about = dict(saved["config"]), dict(saved.get("about", {}))
     except Exception as error:

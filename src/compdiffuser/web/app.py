@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 
 from compdiffuser.compose import BLENDINGS, ORDERS, STEPS
@@ -20,7 +21,7 @@ from compdiffuser.types import UserError
 from compdiffuser.web.assets import asset_routes
 from compdiffuser.web.drive_route import add_drive
 from compdiffuser.web.guard import Guard
-from compdiffuser.web.library import Library, Unknown
+from compdiffuser.web.library import Library, NotReady, Unknown
 from compdiffuser.web.messages import Health, ModelsReply, PlanQuery, PlanReply, PlanRequest, Problem
 from compdiffuser.web.scheduler import Closed, Full, Job, default_wave, most_rows
 from compdiffuser.web.service import Service, sentence
@@ -38,12 +39,24 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     422: {"model": Problem, "description": "Something given cannot be planned; the sentence names it."},
     429: {"model": Problem, "description": "The queue is full; `Retry-After` says when to come back."},
     500: {"model": Problem, "description": "The server failed; its log says why."},
-    503: {"model": Problem, "description": "The server is stopping."},
+    503: {"model": Problem, "description": "The server is stopping, has too many connections, or lacks the model."},
     504: {"model": Problem, "description": "No plan was made in time."},
 }
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}
 }
+
+
+class Elsewhere(CORSMiddleware):
+    """Pages of other sites; one that may not come is told so in JSON."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        reply = super().preflight_response(request_headers)
+        if reply.status_code < 400:
+            return reply
+        detail = "pages of other sites may not use this server in this way"
+        kept = {name: value for name, value in reply.headers.items() if not name.startswith("content-")}
+        return JSONResponse({"detail": detail}, reply.status_code, kept)
 
 
 class Left(Exception):
@@ -68,7 +81,7 @@ def create_app(settings: Settings, library: Library) -> FastAPI:
     app.add_middleware(Guard, settings=settings, metrics=service.metrics)
     if settings.origins:
         app.add_middleware(
-            CORSMiddleware, allow_origins=list(settings.origins), allow_methods=["GET", "POST"],
+            Elsewhere, allow_origins=list(settings.origins), allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type"],
         )  # fmt: skip
     _tell_failures(app)
@@ -110,7 +123,10 @@ def _add_offer(app: FastAPI, service: Service) -> None:
     @app.get("/v1/models", response_model=ModelsReply, responses={401: REFUSALS[401]})
     async def models() -> ModelsReply:
         """The planners of this server, their mazes, what a request may ask for, and the choices that a sampler has."""
-        described = [await run_in_threadpool(library.describe, name) for name in library.names]
+        described = []
+        for name in library.names:
+            with suppress(NotReady):
+                described.append(await run_in_threadpool(library.describe, name))
         limits = {name: getattr(allowed, name) for name in ("chunks", "candidates", "steps", "repeats")}
         device = library.get(library.default).device.type
         return ModelsReply(
@@ -118,11 +134,11 @@ def _add_offer(app: FastAPI, service: Service) -> None:
             orders=list(ORDERS), rules=list(STEPS), scores=list(SCORES), blendings=list(BLENDINGS), models=described,
         )  # fmt: skip
 
-    @app.get("/healthz", response_model=Health)
-    async def healthz() -> Health:
-        """Whether the server is up, and how busy."""
-        waiting, running = service.scheduler.load
-        return Health(status="ok", waiting=waiting, running=running)
+    @app.get("/healthz", response_model=Health, responses={503: {"model": Health, "description": "Nothing is ready."}})
+    async def healthz() -> Response:
+        """Whether the server is up, how busy, and what of it is not ready."""
+        health = service.health()
+        return JSONResponse(health.model_dump(), 503 if health.status == "down" else 200)
 
     @app.get("/metrics", response_class=PlainTextResponse, responses={401: REFUSALS[401]})
     async def metrics() -> PlainTextResponse:
@@ -176,6 +192,7 @@ def _tell_failures(app: FastAPI) -> None:
     tell(Unknown, 404)
     tell(Full, 429, lambda error: {"retry-after": str(error.retry_after)})
     tell(Closed, 503)
+    tell(NotReady, 503)
     tell(TimeoutError, 504)
 
     @app.exception_handler(RequestValidationError)

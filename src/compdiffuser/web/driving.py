@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from compdiffuser.domains import Domain, Space
+from compdiffuser.evaluation.causes import meaning
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
 from compdiffuser.following.follower import Following, PlanFollower
@@ -21,13 +22,6 @@ from compdiffuser.types import Array
 from compdiffuser.web.messages import DriveRequest, PlanRequest
 
 STEPS_PER_EVENT = 10
-
-REASONS = {
-    "infeasible plan": "the plan it followed passes through a wall or jumps",
-    "controller lost": "it left the plan, and no new one was allowed",
-    "time out": "it ran out of steps on a sound plan",
-    "unstable simulation": "the simulation became unstable",
-}
 
 
 class Stopped(Exception):
@@ -163,7 +157,7 @@ def verdict(result: EpisodeResult) -> dict[str, Any]:
     if result.success:
         sentence = f"The agent reached the goal in {result.steps} steps{again}."
     else:
-        sentence = f"The agent did not reach the goal: {REASONS[str(result.cause)]} ({result.steps} steps{again})."
+        sentence = f"The agent did not reach the goal: {meaning(str(result.cause))} ({result.steps} steps{again})."
     return {
         "success": result.success,
         "steps": result.steps,

@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import json
 import logging
+from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -90,14 +91,14 @@ class Guard:
             await _refuse(answer, Refused(500, "this request failed; the server's log says why"))
 
     def _admit(self, path: str, headers: Headers) -> None:
-        host = headers.get("host", "")
+        host = headers.get("host", "").lower()
         if "*" not in self.settings.hosts and host_name(host) not in self.settings.hosts:
             raise Refused(421, f"this server does not answer for the host '{host[:100]}'")
         if not path.startswith(("/v1/", "/metrics")):
             return
         origin = headers.get("origin")
         elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        elsewhere |= origin is not None and origin.partition("://")[2] != host
+        elsewhere |= origin is not None and origin.partition("://")[2].lower() != host
         if elsewhere and origin not in self.settings.origins:
             raise Refused(403, "pages of other sites may not use this server")
         if self.settings.token is not None:
@@ -127,6 +128,14 @@ class Guard:
         except TimeoutError:
             raise Refused(408, f"the request's body did not arrive within {BODY_SECONDS:g} s") from None
         return bytes(body)
+
+
+def raw_reply(status: int, sentence: str) -> bytes:
+    """A whole refusal, for a connection without a request that the application could answer."""
+    body = json.dumps({"detail": sentence}).encode()
+    own = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{n}: {v}" for n, v in (HEADERS | own).items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 async def _refuse(send: Send, refusal: Refused) -> None:

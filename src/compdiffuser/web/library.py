@@ -1,17 +1,22 @@
-"""The planners a server offers: by name from a list made at the start, loaded once.
+"""The planners a server offers: by name from a list made at the start, loaded once, and tried before they are offered.
 
 A request's name is looked up in that list and never becomes a path.
 """
 
 from __future__ import annotations
 
+import copy
+import logging
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from compdiffuser.artifact import CONFIG
+from compdiffuser.checks import brief
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import Space
 from compdiffuser.files import pretrained_folder
@@ -19,6 +24,8 @@ from compdiffuser.planning.checkpoint import locate
 from compdiffuser.planning.planner import Planner
 from compdiffuser.types import Array, UserError
 from compdiffuser.web.messages import MazeReply, ModelReply
+
+log = logging.getLogger("compdiffuser.web")
 
 DEFAULT = "pointmaze-giant-stitch-v0"
 CLEARANCE = 0.15
@@ -29,6 +36,10 @@ EXAMPLE_STEPS = 12
 
 class Unknown(LookupError):
     """No planner has that name."""
+
+
+class NotReady(RuntimeError):
+    """A planner has that name, but cannot plan."""
 
 
 class Library:
@@ -47,31 +58,63 @@ class Library:
             self._folders[folder.name], self._sources[folder.name] = folder, name
         if not self._folders:
             raise UserError(f"there is no planner in '{pretrained_folder()}'; train one, and name it with --models")
-        self.default = DEFAULT if DEFAULT in self._folders else next(iter(self._folders))
+        self._named = bool(names)
         self._loaded: dict[str, Planner] = {}
+        self._faults: dict[str, str] = {}
         self._lock = threading.Lock()
 
     @property
     def names(self) -> list[str]:
-        return list(self._folders)
+        """Planners that are ready, or that nobody has asked for yet."""
+        return [name for name in self._folders if name not in self._faults]
+
+    @property
+    def default(self) -> str:
+        return DEFAULT if DEFAULT in self.names else next(iter(self.names), DEFAULT)
+
+    @property
+    def not_ready(self) -> list[str]:
+        """Planners that could not be loaded, or failed their trial."""
+        return list(self._faults)
 
     def source(self, name: str) -> str:
         """What `Planner.from_pretrained` and the command line take for this planner: its name, or its folder."""
         return self._sources[name]
 
     def get(self, name: str) -> Planner:
-        """The planner of that name; loading it takes a moment the first time."""
+        """The planner of that name; loading and trying it takes a moment the first time.
+
+        Raises NotReady where that failed; why is for the log, since it may name places on this machine.
+        """
         if name not in self._folders:
-            raise Unknown(f"there is no model '{name}'; this server has {', '.join(self._folders)}")
+            raise Unknown(f"there is no model '{brief(name)}'; this server has {', '.join(self.names)}")
         with self._lock:
-            if name not in self._loaded:
-                self._loaded[name] = Planner.from_pretrained(self._folders[name], self.device)
+            if name not in self._loaded and name not in self._faults:
+                self._load(name)
+            if name in self._faults:
+                raise NotReady(f"the model '{name}' is not ready; the server's log says why")
             return self._loaded[name]
 
     def load(self) -> None:
-        """Load all, so that nobody waits for it later."""
+        """Load all, so that nobody waits for it later.
+
+        Raises UserError where one that was named cannot be had, or none at all.
+        """
         for name in self._folders:
-            self.get(name)
+            with suppress(NotReady):
+                self.get(name)
+        if self._faults and (self._named or not self._loaded):
+            raise UserError(next(iter(self._faults.values())))
+
+    def _load(self, name: str) -> None:
+        try:
+            self._loaded[name] = tried(Planner.from_pretrained(self._folders[name], self.device))
+        except UserError as error:
+            self._faults[name] = str(error)
+            log.error("the model '%s' is not ready: %s", name, error)
+        except Exception as error:
+            self._faults[name] = f"the model '{name}' failed its trial: {brief(error)}"
+            log.exception("the model '%s' is not ready", name)
 
     def check(self, name: str, states: dict[str, Sequence[float]]) -> None:
         """Refuse states without room for an agent, where the maze is known."""
@@ -95,6 +138,19 @@ class Library:
             example=None if layout is None else _example(layout, preset.space),
             drivable=preset.domain.make is not None and layout is not None and preset.space.only_positions,
         )
+
+
+def tried(planner: Planner) -> Planner:
+    """A planner that has made one small plan, in the middle of its data. Raises UserError where that is not finite."""
+    middle = planner.normalizer.denormalize(np.zeros(planner.model.dim, np.float32))
+    quick = copy.copy(planner)
+    quick.scaffold = None  # ways through the data take seconds, and are found when they are asked for
+    sampler = replace(planner.config.sampler, steps=1, repeats=1)
+    quick = quick.configured(replace(planner.config, sampler=sampler, scaffold=None))
+    plan = quick.plan(middle, middle, n_chunks=1, n_candidates=1)
+    if not np.isfinite(plan.states).all():
+        raise UserError(f"the planner '{planner.preset.name}' makes plans that are not finite")
+    return planner
 
 
 def _shipped() -> dict[str, Path]:

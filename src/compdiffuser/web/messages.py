@@ -29,6 +29,12 @@ class Options(Message):
     """Most fresh candidates to make; about as many refined ones may come on top."""
     order: str = Field(default="autoregressive", max_length=64)
     """In which order chunks are denoised; one that `/v1/models` lists."""
+    rule: str = Field(default="euler", max_length=64)
+    """How a step is taken; one that `/v1/models` lists."""
+    score: str = Field(default="reconstruction", max_length=64)
+    """By which the plan is chosen; `overlap`, the paper's, waits for all candidates."""
+    blending: str = Field(default="exponential", max_length=64)
+    """By which chunks are merged."""
     steps: int = Field(default=10, ge=1)
     """N, noise levels walked down."""
     repeats: int = Field(default=8, ge=1)
@@ -202,6 +208,11 @@ class ModelsReply(Message):
 
 
 class Health(Message):
-    status: Literal["ok"]
+    status: Literal["ok", "degraded", "down"]
+    """Degraded: some models cannot be asked. Down: none can, and the reply's status is 503."""
     waiting: int
     running: int
+    not_ready: dict[str, str]
+    """What is not ready, and why."""
+    detail: str
+    """All that in a sentence."""

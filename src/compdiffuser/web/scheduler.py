@@ -121,6 +121,11 @@ class Scheduler:
     def closed(self) -> bool:
         return self._closed
 
+    @property
+    def alive(self) -> bool:
+        """Whether the planning thread is there."""
+        return self._thread.is_alive()
+
     def close(self) -> None:
         """Refuse what comes, stop what runs, and fail all that wait."""
         with self._changed:

@@ -7,15 +7,20 @@ import logging
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from compdiffuser.types import UserError
 from compdiffuser.web.app import create_app
+from compdiffuser.web.connections import HEAD_BYTES, Connection, Door
 from compdiffuser.web.library import Library
 from compdiffuser.web.settings import Settings
 
-CONNECTIONS = 512
+BACKLOG = 512
+KEEP_ALIVE = 5  # seconds between two requests of a connection
 LAST_WORDS = 2.0  # seconds before connections are cut, in which whoever still waits is told
 
 
@@ -26,10 +31,7 @@ def serve(settings: Settings, models: Sequence[str] = ()) -> None:
     library.load()
     listener = bind(settings.host, settings.port)
     app = create_app(settings, library)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False,
-        limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=int(settings.grace),
-    )  # fmt: skip
+    config = configured(app, settings)
     port = listener.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     reach = "from this machine only" if settings.on_loopback else "from other machines too"
@@ -39,6 +41,16 @@ def serve(settings: Settings, models: Sequence[str] = ()) -> None:
     if not settings.on_loopback and settings.token is None:
         print("There is no token: whoever reaches this machine may plan.", file=sys.stderr, flush=True)
     Server(config, app.state.service.scheduler.close).run(sockets=[listener])
+
+
+def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """uvicorn's settings: connections are watched by a `Door`, whose refusals are JSON as all others are."""
+    watched: Any = partial(Connection, Door(settings, app.state.service.metrics))
+    return uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, http=watched, ws="none",
+        timeout_keep_alive=KEEP_ALIVE, h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_graceful_shutdown=int(settings.grace),
+    )  # fmt: skip
 
 
 class Server(uvicorn.Server):
@@ -65,7 +77,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(CONNECTIONS)
+        listener.listen(BACKLOG)
     except OSError as error:
         raise UserError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     return listener

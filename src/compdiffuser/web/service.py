@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
+from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stages
-from compdiffuser.web.library import Library, Unknown
-from compdiffuser.web.messages import CandidateReply, Options, PlanReply, PlanRequest, Verdict
+from compdiffuser.web.library import Library, NotReady, Unknown
+from compdiffuser.web.messages import CandidateReply, Health, Options, PlanReply, PlanRequest, Verdict
 from compdiffuser.web.metrics import Metrics
-from compdiffuser.web.scheduler import EVALUATIONS, Closed, Full, Job, Scheduler, most_wave
+from compdiffuser.web.scheduler import EVALUATIONS, STOPPING, Closed, Full, Job, Scheduler, most_wave
 from compdiffuser.web.settings import Limits, Settings
 from compdiffuser.web.streaming import summary
+
+SAMPLER, CHOICE = ("order", "rule", "steps", "repeats"), ("score", "blending")
+"""What a request may ask of the sampler, and of the choice among candidates."""
 
 
 class Service:
@@ -44,12 +48,26 @@ class Service:
         evaluations = check(request, planner, self.settings.limits)
         if placed:
             self.library.check(request.model, {"start": request.start, "goal": request.goal})
-        sampler = _sampler(request, planner)
-        planner = planner.with_sampler(**sampler)
+        config = configured(request, planner)
+        planner = planner.configured(config)
         search = planner.search(request.start, request.goal, request.chunks, request.candidates, request.seed)
-        group = (request.model, *sampler.items())
+        group = (request.model, config)
         short = max(1, EVALUATIONS.get(planner.device.type, EVALUATIONS["cpu"]) // evaluations)
         return Job(planner, search, group, time.monotonic() + self.settings.timeout, short, request.wave)
+
+    def health(self) -> Health:
+        """How the server is, and what of it is not ready."""
+        faults = {f"model '{name}'": "it could not be loaded, or failed its trial" for name in self.library.not_ready}
+        able = bool(self.library.names)
+        if self.scheduler.closed or not self.scheduler.alive:
+            faults["planning"] = STOPPING if self.scheduler.closed else "its thread has ended"
+            able = False
+        told = [f"{what} is not ready: {why}" for what, why in faults.items()]
+        waiting, running = self.scheduler.load
+        return Health(
+            status="down" if not able else "degraded" if faults else "ok", waiting=waiting, running=running,
+            not_ready=faults, detail="; ".join(told) or "everything is ready",
+        )  # fmt: skip
 
     def submit(self, job: Job) -> None:
         try:
@@ -109,7 +127,7 @@ class Service:
 
 def sentence(error: BaseException, what: str = "planning") -> str:
     """What a client is told; what it cannot help goes to the log only."""
-    known = isinstance(error, UserError | Full | Closed | Unknown | TimeoutError)
+    known = isinstance(error, UserError | Full | Closed | Unknown | NotReady | TimeoutError)
     return str(error).strip("'\"") if known else f"{what} failed; the server's log says why"
 
 
@@ -120,8 +138,10 @@ def check(request: PlanRequest, planner: Planner, limits: Limits) -> int:
     for name, value in asked.items():
         if value > getattr(limits, name):
             raise UserError(f"{name} may be at most {getattr(limits, name)} here, not {value}")
-    sampler = replace(planner.config.sampler, **_sampler(request, planner))
-    evaluations = most * len(Schedule.build(planner.denoise.denoiser.formulation.sampling_levels, sampler, "cpu"))
+    sampler = configured(request, planner).sampler
+    calls = 1 if sampler.rule == "euler" else 2  # of the network, in a step
+    levels = planner.denoise.denoiser.formulation.sampling_levels
+    evaluations = most * calls * len(Schedule.build(levels, sampler, "cpu"))
     if evaluations > limits.evaluations:
         raise UserError(
             f"{most} chunks with these steps and repeats take {evaluations} evaluations per candidate; "
@@ -133,8 +153,10 @@ def check(request: PlanRequest, planner: Planner, limits: Limits) -> int:
     return evaluations
 
 
-def _sampler(request: PlanRequest, planner: Planner) -> dict[str, Any]:
-    return {"order": request.order, "steps": request.steps, "repeats": request.repeats}
+def configured(request: PlanRequest, planner: Planner) -> PlanConfig:
+    """How to plan, as a request asks for it. Raises UserError for an unknown name."""
+    sampler = replace(planner.config.sampler, **{name: getattr(request, name) for name in SAMPLER})
+    return replace(planner.config, sampler=sampler, **{name: getattr(request, name) for name in CHOICE})
 
 
 def verdict(plan: Plan) -> Verdict:
@@ -149,12 +171,14 @@ def _finite(number: float) -> float | None:
 
 def reproduce(request: PlanRequest, source: str, wave: int, device: str) -> dict[str, str]:
     """The lines that make the same plan, in Python and in a shell."""
-    usual = SamplerConfig()
-    changes = {name: getattr(request, name) for name in ("order", "steps", "repeats")}
-    changes = {name: value for name, value in changes.items() if value != getattr(usual, name)}
+    changes, chosen = (
+        {name: value for name in names if (value := getattr(request, name)) != getattr(usual, name)}
+        for names, usual in ((SAMPLER, SamplerConfig()), (CHOICE, PlanConfig()))
+    )
     name, chunks = json.dumps(source), json.dumps(request.chunks)
     written = "".join(f", {key}={value!r}" for key, value in changes.items())[2:]
     sampler = f"sampler=SamplerConfig({written}), " if changes else ""
+    sampler += "".join(f"{key}={value!r}, " for key, value in chosen.items())
     python = [
         f"from compdiffuser import PlanConfig, Planner{', SamplerConfig' if changes else ''}",
         "",
@@ -171,7 +195,7 @@ def reproduce(request: PlanRequest, source: str, wave: int, device: str) -> dict
     shell = [
         f"compdiffuser plan {shlex.quote(source)} {places[0]} {places[1]} --chunks {request.chunks}",
         f"--candidates {request.candidates} --seed {request.seed} --wave {wave} --device {device}",
-        *(f"--{key} {value}" for key, value in changes.items()),
+        *(f"--{key} {value}" for key, value in (changes | chosen).items()),
         "--png plan.png",
     ]
     return {"python": "\n".join(python) + "\n", "shell": " ".join(shell) + "\n"}

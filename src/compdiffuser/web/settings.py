@@ -6,6 +6,7 @@ import ipaddress
 import math
 from dataclasses import dataclass, field
 
+from compdiffuser.checks import whole
 from compdiffuser.types import UserError
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -39,6 +40,10 @@ class Settings:
     """Requests under way at the same time; further ones are told to come back."""
     drives: int = 4
     """Simulators that run at the same time."""
+    connections: int = 512
+    """Connections at the same time; beyond, silent ones are closed and further ones refused."""
+    connections_per_address: int = 128
+    """The same for one address: a proxy that many come through is one."""
     timeout: float = 60.0
     """Seconds after which a request is answered with what there is."""
     grace: float = 10.0
@@ -55,6 +60,7 @@ class Settings:
         for origin in self.origins:
             if "://" not in origin or origin.count("/") != 2:
                 raise UserError(f"an origin looks like https://example.org, not like '{origin}'")
+        whole(self, "connections", "connections_per_address")
         for name in ("queue", "drives", "timeout", "grace"):
             if not 0 < getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be more than 0, not {getattr(self, name)}")
@@ -62,7 +68,7 @@ class Settings:
     @property
     def on_loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        if self.host == "localhost":
+        if self.host.lower() == "localhost":
             return True
         try:
             return ipaddress.ip_address(self.host.strip("[]")).is_loopback
@@ -76,7 +82,7 @@ class Settings:
         On loopback only its own, and those of `origins`, under which a proxy may offer it: none can pose as it.
         """
         proxies = (host_name(origin.partition("://")[2]) for origin in self.origins)
-        return (*LOOPBACK, self.host, *proxies) if self.on_loopback else ("*",)
+        return (*LOOPBACK, self.host.lower(), *(host.lower() for host in proxies)) if self.on_loopback else ("*",)
 
 
 def host_name(address: str) -> str:

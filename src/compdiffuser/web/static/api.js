@@ -1,12 +1,14 @@
 // The server, as functions: models, plans that stream in, drives.
 
+import { Sentence } from "./hint.js";
+
 const KEY = "compdiffuser-token";
 let askForToken = async () => null;
 
 export const onTokenAsked = (ask) => { askForToken = ask; };
 
 /** Anything the server refuses, in its own sentence. */
-export class Refusal extends Error {
+export class Refusal extends Sentence {
   constructor(status, sentence, retryAfter) {
     super(sentence);
     this.status = status;

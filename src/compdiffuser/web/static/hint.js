@@ -1,5 +1,11 @@
 // One sentence at the bottom of the page, read aloud by screen readers.
 
+/** An error whose message is for people. */
+export class Sentence extends Error {}
+
+/** What people are told of an error: its own sentence, or that the page failed. */
+export const told = (error) => (error instanceof Sentence ? error.message : "Something went wrong on this page. Load it again, please.");
+
 const SECONDS = 4;
 let timer = 0;
 

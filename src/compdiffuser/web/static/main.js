@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { askForToken } from "./door.js";
-import { hint, hush, warn } from "./hint.js";
+import { Sentence, hint, hush, told, warn } from "./hint.js";
 import { USUAL, decode, encode } from "./link.js";
 import { Maze, rounded } from "./maze.js";
 import { Pane } from "./pane.js";
@@ -119,7 +119,7 @@ async function busy(task) {
   hush();
   refresh();
   own.ended = task(own.stop.signal)
-    .catch((error) => { if (error.name !== "AbortError") warn(error.message); })
+    .catch((error) => { if (error.name !== "AbortError") warn(told(error)); })
     .finally(() => {
       if (running === own) running = null;
       refresh();
@@ -183,9 +183,14 @@ function whole() {
 
 /** What was read from a file: the state, and the plans as they were. */
 async function takeOver(link, plans) {
+  const given = decode(link);
+  const names = [given.model, ...Object.values(plans).map((made) => made.model)];
+  const strange = names.find((name) => !usable().some((known) => known.name === name));
+  if (strange !== undefined) throw new Sentence(`This server has no model '${strange.slice(0, 100)}'.`);
+  if (new Set(names).size > 1) throw new Sentence("The plan in this file is for another model than its link.");
   await halt();
-  restore(decode(link));
-  for (const [key, made] of Object.entries(plans ?? {})) panes[key]?.show(made);
+  restore(given);
+  for (const [key, made] of Object.entries(plans)) panes[key].show(made);
   state.planned = Boolean(panes.a.plan);
   remember();
   refresh();
@@ -277,7 +282,7 @@ async function begin() {
   try {
     offer = await api.models();
   } catch (error) {
-    warn(error.message);
+    warn(told(error));
     return;
   }
   const names = usable().map(({ name }) => name);

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { Board } from "./board.js";
+import { told } from "./hint.js";
 import { Marks } from "./marks.js";
 
 const STEPS_PER_FRAME = 4; // environment steps that the agent moves per picture
@@ -72,7 +73,7 @@ export class Pane {
     } catch (error) {
       this.board.clear();
       const stopped = error.name === "AbortError";
-      this.say(stopped ? "stopped" : error.message, stopped ? "" : "bad");
+      this.say(stopped ? "stopped" : told(error), stopped ? "" : "bad");
       if (!stopped) throw error;
     } finally {
       this.progress.className = "idle";
@@ -127,7 +128,7 @@ export class Pane {
       ended = true;
       coming.length = 0;
       await arrival;
-      if (this.plan) this.say(error.name === "AbortError" ? "the drive was stopped" : error.message, "bad");
+      if (this.plan) this.say(error.name === "AbortError" ? "the drive was stopped" : told(error), "bad");
       throw error;
     }
   }

@@ -1,7 +1,8 @@
 // Taking a plan elsewhere and bringing it back: export, import, and the link.
 
 import { exporters, fromJson } from "./files.js";
-import { hint, warn } from "./hint.js";
+import { tooLarge } from "./checked.js";
+import { Sentence, hint, told, warn } from "./hint.js";
 
 /** `whole()` gives link and plans, `current()` the pane and a file name, `takeOver(link, plans)` restores both. */
 export function setUpSharing({ whole, current, takeOver }) {
@@ -16,11 +17,13 @@ export function setUpSharing({ whole, current, takeOver }) {
     const [file] = input.files;
     if (!file) return;
     try {
+      const refusal = tooLarge(file);
+      if (refusal) throw new Sentence(refusal);
       const { link, plans } = fromJson(await file.text());
       await takeOver(link, plans);
       hint(`${file.name} was read.`);
     } catch (error) {
-      warn(error.message);
+      warn(told(error));
     }
     input.value = "";
   });

@@ -1,0 +1,27 @@
+"""What a follower decided for an episode, so that a failed one can be explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the follower decided for an episode, and why."""
+
+    step: int
+    reason: str
+    """"start", "lost" (too far from its subgoal), "ball lost" (a ball is), "stuck" (no progress) or "fallen" (on its
+    back)."""
+    planned: bool
+    """Whether a new plan was made; false where replanning is off or used up, or would not help."""
+    n_chunks: int
+    """K of the plan that is followed from here on."""
+    ok: bool
+    """Whether that plan is certified."""
+    fault: str | None
+    """Why that plan cannot be followed in its maze, where it cannot."""
+    origin: str | None = None
+    """What that plan began from."""
+    verdict: tuple[str, ...] = ()
+    """Tests of the judge that it failed."""

@@ -1,0 +1,21 @@
+"""Columns that several tables of success have: published figures, and ours with one plan or with new ones."""
+
+from __future__ import annotations
+
+from compdiffuser.reporting.grid import ANY, Result
+
+PUBLISHED: Result = {"origin": "published"}
+MEASURED: Result = {"origin": "measured"}
+OURS: Result = {**MEASURED, "method": "compdiffuser", "cell": None, "heading": (None, "estimated")}
+"""A planner's own figures; a *cell* names a ceiling, and a true heading is for comparison."""
+DEFAULT: Result = {**OURS, "sampler": "default", "controller_horizon": None}
+
+GSC = ("GSC (published)", {**PUBLISHED, "method": "gsc"})
+PAPER = (
+    "CompDiffuser (published)",
+    {**PUBLISHED, "method": "compdiffuser", "replan": True, "controller_horizon": None},
+)  # fmt: skip
+BEST_RL = ("best RL (published)", {**PUBLISHED, "method": "best-rl", "dims": ANY})
+BEST = ("best (published)", {**PUBLISHED, "method": "best"})
+ONE_PLAN = ("ours, one plan", {**DEFAULT, "replan": False})
+REPLANNING = ("ours, replanning", {**DEFAULT, "replan": True})

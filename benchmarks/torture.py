@@ -38,7 +38,7 @@ PATIENCE = 5.0
 DATASET = "pointmaze-medium-stitch-v0"
 SMALL = ("--device", "cpu", "--checkpoint-every", "50", "--log-every", "50")
 KILLS = ("kills", "differing", "misleading", "failed", "processes left", "memory left", "files left")
-FILES = ("damaged", "refused", "harmless", "accepted", "tracebacks", "hangs", "crashes")
+FILES = ("damaged", "refused", "harmless", "another setting", "accepted", "tracebacks", "hangs", "crashes")
 
 
 @dataclass(frozen=True)

@@ -96,14 +96,15 @@ def is_finite(value: Any) -> bool:
 
 def typed(config: Any) -> None:
     """Raises UserError where a field of a dataclass is not what its annotation says; numbers are finite ones."""
-    hints = _hints(type(config))
+    kind: Any = type(config)
+    hints = _hints(kind)
     for field in fields(config):
         if not _fits(value := getattr(config, field.name), hints[field.name]):
             raise UserError(f"{field.name} must be {_words(hints[field.name])}, not {_told(value)}")
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from small_parts import small, small_planner
 
 from compdiffuser.cli import main
 from compdiffuser.planning.judge import TESTS
@@ -81,3 +82,37 @@ def test_problems_that_cannot_be_planned_are_one_sentence(arguments, sentence, c
     error = capsys.readouterr().err.strip()
     assert sentence in error
     assert error.count("\n") == 0
+
+
+@pytest.fixture(scope="module")
+def soccer(tmp_path_factory) -> str:
+    return str(small_planner(small("antsoccer-medium-stitch-v0"), tmp_path_factory.mktemp("soccer") / "planner"))
+
+
+FOUR = "4 dimensions here (agent x, agent y, ball x, ball y)"
+
+
+@pytest.mark.parametrize(
+    ("start", "goal", "sentence"),
+    [
+        ("0,0", "4,4", f"a start has {FOUR}, but an array of (2,) was given"),
+        ("0,0,4,4", "4,4,4", f"a goal has {FOUR} or 2 (ball x, ball y), but an array of (3,) was given"),
+        ("0,0,8,0", "4,4", "the start's ball [8.0, 0.0] lies in a wall"),
+        ("0,0,4,4", "8,0", "the goal's ball [8.0, 0.0] lies in a wall"),
+        ("0,0,4,4", "4,4,8,0", "the goal's ball [8.0, 0.0] lies in a wall"),
+    ],
+)
+def test_problems_with_a_ball_are_told_in_one_sentence(start, goal, sentence, soccer, capsys):
+    assert main(["plan", soccer, "--device", "cpu", "--start", start, "--goal", goal]) == 2
+    error = capsys.readouterr().err.strip()
+    assert sentence in error
+    assert error.count("\n") == 0
+
+
+def test_a_goal_is_the_balls_place(soccer, tmp_path, capsys):
+    files = ["--png", str(tmp_path / "plan.png"), "--gif", str(tmp_path / "plan.gif")]
+    main(["plan", soccer, "--device", "cpu", "--start", "0,0,4,4", "--goal", "8,8", *POOR, *files, "--json"])
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["goal"][2:] == [8, 8]
+    assert {"steps", "ends", "contact"} <= set(plan["verdict"]["measures"])
+    assert {path.name for path in tmp_path.iterdir()} >= {"plan.png", "plan.gif"}

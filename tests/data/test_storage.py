@@ -139,6 +139,11 @@ def test_an_unreadable_manifest_is_named(three, tmp_path):
         storage.load(tmp_path / "d.npz")
 
 
+def test_a_manifest_without_a_name_knows_no_preset(three, tmp_path):
+    storage.save(three, tmp_path / "d.npz", {"name": [["a"]]})
+    assert storage.preset_of(str(tmp_path / "d.npz")) is None
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -36,13 +37,12 @@ def place(rng: np.random.Generator) -> np.ndarray:
     return rng.uniform([-0.5, -0.5], [4.5, 4.5]) + rng.integers(2) * np.array([8.0, 0.0])
 
 
-def walk(start: np.ndarray, end: np.ndarray, length: int) -> np.ndarray:
-    """[length, 2], straight, or through the door."""
+def walk(start: np.ndarray, end: np.ndarray, length: int, ahead: float = 0.0) -> np.ndarray:
+    """[length, 2], straight, or through the door, `ahead` of another who stops before the end."""
     corners = [start, end] if (start[0] < 6) == (end[0] < 6) else [start, DOOR, end]
-    pieces = [np.linspace(a, b, 200)[:-1] for a, b in zip(corners, corners[1:], strict=False)]
-    line = np.concatenate([*pieces, [end]])
+    line = np.concatenate([np.linspace(a, b, 200) for a, b in pairwise(corners)])
     along = np.concatenate([[0], np.linalg.norm(np.diff(line, axis=0), axis=1).cumsum()])
-    wanted = np.minimum(np.arange(length) * 0.25, along[-1])
+    wanted = np.minimum(np.arange(length) * 0.25, along[-1] - AHEAD) + ahead
     return np.stack([np.interp(wanted, along, line[:, axis]) for axis in (0, 1)], axis=1)
 
 
@@ -52,9 +52,9 @@ def recorded(count: int = 400, length: int = 60, seed: int = 0) -> Episodes:
     rng = np.random.default_rng(seed)
     states = np.zeros((count, length, 4))
     for number, episode in enumerate(states):
-        path = walk(place(rng), place(rng), length + 2)
-        episode[:, :2] = path[:length]
-        episode[:, 2:] = path[2:] if number % 2 else place(rng)
+        ends = place(rng), place(rng)
+        episode[:, :2] = walk(*ends, length)
+        episode[:, 2:] = walk(*ends, length, AHEAD) if number % 2 else place(rng)
     observations = (states + rng.normal(0, 0.005, states.shape)).reshape(-1, 4).astype(np.float32)
     return Episodes.from_terminals(observations, observations[:, :2], np.arange(count * length) % length == length - 1)
 

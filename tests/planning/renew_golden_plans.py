@@ -28,14 +28,16 @@ def keys() -> list[str]:
 
 
 def ends(planner: Planner) -> tuple[np.ndarray, np.ndarray]:
-    """A start and a goal in the centres of cells that are some way apart."""
+    """A start and a goal in the centres of cells that are some way apart; a ball lies in a third, and has the goal."""
     layout = planner.preset.maze
     cells, rng, found = layout.free_cells, np.random.default_rng(3), []
     while len(found) <= PROBLEM:
         start, goal = (cells[number] for number in rng.integers(len(cells), size=2))
         if layout.distances(start)[goal] >= LEAST_CELLS:
             found.append((layout.center(start), layout.center(goal)))
-    return found[PROBLEM]
+    start, goal = found[PROBLEM]
+    balls = [layout.center(cells[rng.integers(len(cells))]) for _ in planner.space.positions[1:]]
+    return np.concatenate([start, *balls]), goal
 
 
 def planned(planner: Planner, how: str) -> Plan:

@@ -31,7 +31,7 @@ def test_the_agent_walks_to_the_ball_and_takes_it_through_the_door(carrying):
     np.testing.assert_allclose(states[[0, -1]], [start, goal], atol=1e-3)
     ant, ball = states[:, :2], states[:, 2:]
     moving = np.linalg.norm(np.diff(ball, axis=0), axis=1) > 1e-4
-    assert np.linalg.norm(ant - ball, axis=1)[:-1][moving].max() < 1.2, "never without the agent"
+    assert np.linalg.norm(ant - ball, axis=1)[:-1][moving].max() < 1.5, "never without the agent"
     assert 80 < moving.argmax() < 200, "it waits for the agent"
     assert not ROOMS.in_wall(ant).any()
     assert not ROOMS.in_wall(ball).any()
@@ -47,14 +47,14 @@ def test_most_ways_are_sound_anywhere(carrying):
         states = metres(paced(way, 300, (2, 2)))
         moving = np.linalg.norm(np.diff(states[:, 2:], axis=0), axis=1) > 1e-3
         apart = np.linalg.norm(states[:, :2] - states[:, 2:], axis=1)[:-1]
-        sound += not ROOMS.in_wall(states.reshape(-1, 2)).any() and apart[moving].max(initial=0) < 1.2
+        sound += not ROOMS.in_wall(states.reshape(-1, 2)).any() and apart[moving].max(initial=0) < 1.5
     assert sound >= 28
 
 
 def test_a_ball_at_its_goal_is_left_alone(carrying):
-    (way,) = carrying.ways(normalized([0, 0, 3, 3]), normalized([12, 0, 3, 3.05]))
+    (way,) = carrying.ways(normalized([0, 0, 3, 3]), normalized([12, 0, 3, 3.02]))
     states = metres(way)
-    assert np.abs(states[:, 2:] - [3, 3]).max() < 0.1
+    assert np.abs(states[:, 2:] - [3, 3]).max() < 0.06
     np.testing.assert_allclose(states[-1, :2], [12, 0], atol=1e-3)
 
 
@@ -74,15 +74,16 @@ def test_there_is_no_way_to_where_no_ball_was_taken(carrying):
     assert [way is None for way in ways] == [True, False]
 
 
-def test_things_are_fetched_one_after_the_other():
+def test_things_are_fetched_one_after_the_other(monkeypatch):
     """Three groups: an agent and two balls that it was recorded with, one at a time."""
+    monkeypatch.setattr("compdiffuser.planning.roadmap.LANDMARKS", 100)
     rng = np.random.default_rng(0)
-    steps = np.stack([walk(place(rng) % 5, place(rng) % 5, 11) for _ in range(4000)])[:, [0, 4, 8]]
-    lying = np.broadcast_to(rng.uniform(0, 5, (4000, 1, 2)), (4000, 3, 2))
-    first, second = np.where((np.arange(4000) % 2 == 0)[:, None, None], steps, lying), lying.copy()
+    steps = np.stack([walk(place(rng) % 5, place(rng) % 5, 11) for _ in range(2000)])[:, [0, 4, 8]]
+    lying = np.broadcast_to(rng.uniform(0, 5, (2000, 1, 2)), (2000, 3, 2))
+    first, second = np.where((np.arange(2000) % 2 == 0)[:, None, None], steps, lying), lying.copy()
     second[1::2] = steps[1::2]
-    first[1::2] = rng.uniform(0, 5, (2000, 1, 2))
-    segments = torch.tensor(np.concatenate([steps, first, second], axis=2).reshape(4000, 18) / 5, dtype=torch.float32)
+    first[1::2] = rng.uniform(0, 5, (1000, 1, 2))
+    segments = torch.tensor(np.concatenate([steps, first, second], axis=2).reshape(2000, 18) / 5, dtype=torch.float32)
     thing = Moves(1.0, 1.0, 1.0, 0.1, usual=0.1, near=0.2)
     moves = (Moves(1.0, 1.0, 1.0, 0.1), thing, thing)
     carrying = Carrying.through(Support(segments, (), (2, 2, 2), (1.0,) * 3), moves)

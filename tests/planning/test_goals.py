@@ -82,7 +82,7 @@ def test_where_the_agent_ends_is_not_judged(planner, column, missed):
     end = np.array([10, 2, 10.5, 2], np.float32)
     line = planner.normalizer.normalize(torch.tensor(np.linspace(START, end, 24, dtype=np.float32)))
     goal = end.copy()
-    goal[column] += 2
+    goal[column] -= 4
     ends = [planner.normalizer.normalize(torch.tensor(np.array([state], np.float32))) for state in (START, goal)]
     chains = Chains.build(*ends, torch.tensor([1]), torch.tensor([0]))
     (verdict,) = planner._maker.judge(line[None], chains).verdicts

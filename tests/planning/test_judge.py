@@ -1,5 +1,7 @@
 """The judge: what it measures is what is returned, and its verdict says which test failed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,9 +10,10 @@ from hypothesis import strategies as st
 
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import BLENDINGS, merge, split
-from compdiffuser.domains import PLANE, Space
+from compdiffuser.domains import PLANE, Group, Space
 from compdiffuser.planning.calibration import LEVELS, Calibration
 from compdiffuser.planning.judge import TESTS, Judge, Verdict
+from compdiffuser.planning.moves import Moves
 from compdiffuser.planning.support import Support, segments_of
 
 HORIZON, OVERLAP = 16, 6
@@ -97,3 +100,52 @@ def test_what_is_not_a_number_passes_no_test():
     assert (broken.ok, broken.complete, broken.excess) == (False, False, float("inf"))
     assert not Verdict().ok
     assert str(Verdict()) == "not judged"
+
+
+def soccer(count: int = 2) -> torch.Tensor:
+    """An ant behind a ball, both straight ahead: chunks [K, H, 4]."""
+    line = straight(count)
+    return torch.cat([line, line + torch.tensor([0.05, 0.0])], dim=-1)
+
+
+BALL_SPACE = Space.of((0, 1, 2, 3), (Group("agent", (0, 1)), Group("ball", (2, 3))))
+BOTH = replace(
+    USUAL,
+    groups=(Moves(1.0, 1.0, longest=0.1, gap=0.2), Moves(1.0, 1.0, longest=0.5, gap=0.2, usual=0.1, near=0.3)),
+    alone=tuple(np.linspace(0, 0.1, len(LEVELS))),
+)
+
+
+@pytest.mark.parametrize(
+    ("failed", "change"),
+    [
+        ((), lambda chunks: chunks),
+        (("steps",), lambda chunks: chunks[..., [0, 1, 2, 3]] * torch.tensor([2.5, 1, 2.5, 1])),
+        (("contact",), lambda chunks: chunks + torch.tensor([0, 0.5, 0, 0])),
+        ((), lambda chunks: torch.cat([chunks[..., :2], torch.full_like(chunks[..., :2], 9.0)], dim=-1)),
+    ],
+)
+def test_each_thing_is_judged_by_what_is_usual_for_it(failed, change):
+    """A ball may be kicked as far as an ant never steps, but moves only where the ant is near."""
+    chunks = change(soccer())
+    judging = Judge(Recorder(), BOTH, None, BALL_SPACE, OVERLAP, 0.995, "exponential")
+    assert judging(chunks, chains_of(chunks)).verdicts[0].failed == failed
+
+
+@pytest.mark.parametrize(("column", "asked", "complete"), [(1, True, False), (3, True, False), (1, False, True)])
+def test_only_what_is_asked_for_has_to_be_at_the_goal(column, asked, complete):
+    chunks = soccer()
+    chains = chains_of(chunks)
+    chains.goal[:, column] += 0.3
+    groups = () if asked else BALL_SPACE.positions[1:]
+    judging = Judge(Recorder(), BOTH, None, BALL_SPACE, OVERLAP, 0.995, "exponential", groups)
+    assert judging(chunks, chains).verdicts[0].complete == complete
+
+
+def test_one_group_has_to_be_at_the_goal_whatever_it_is_called():
+    """Asked for by its name, a single group was once taken for something else, and could end anywhere."""
+    chunks = straight()
+    chains = chains_of(chunks)
+    chains.goal[:, 1] += 1.0
+    judging = replace(judge(), asked=PLANE.positions)
+    assert judging(chunks, chains).verdicts[0].failed == ("ends",)

@@ -6,7 +6,7 @@ import torch
 from fetching import AHEAD, WORLD, checkpoint, normalized, recorded, windows
 
 from compdiffuser.domains import PLANE, Group, Space
-from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.calibration import LEVELS, Calibration
 from compdiffuser.planning.moves import Moves, alone, measure_moves
 from compdiffuser.planning.training import normalizer_of
 from compdiffuser.types import Episodes
@@ -24,7 +24,7 @@ def chunk(ant, ball) -> list[torch.Tensor]:
 
 
 def test_one_group_is_measured_as_before():
-    single = Calibration((0.5,), (1.0,), (0.0,), reach=1.0, advance=0.5, step=0.1)
+    single = Calibration((0.5,), (1.0,), tuple(np.linspace(0, 2, len(LEVELS))), reach=1.0, advance=0.5, step=0.1)
     assert single.moves == (Moves(1.0, 0.5, longest=0.1 * 3, gap=0.1 * 3),)
     assert [single.fewest_chunks(far) for far in (0.9, 1.1, 2.0)] == [1, 2, 3]
     assert set(single.to_dict()) == {"probes", "usual", "errors", "reach", "advance", "step"}
@@ -51,10 +51,10 @@ def test_what_moves_by_itself_is_near_everywhere():
     assert not moves[1].carried
 
 
-def test_a_ball_that_moves_singleis_measured_and_one_that_trembles_is_not():
+def test_a_ball_that_moves_alone_is_measured_and_one_that_trembles_is_not():
     moves = checkpoint().calibration.groups
     line = np.linspace([0, 0], [3, 0], 24)
-    trembling = [1, 1] + np.random.default_rng(0).normal(0, 0.05, (24, 2))
+    trembling = np.random.default_rng(0).normal(1, 0.05, (24, 2))
     behind = line - [AHEAD, 0]
     measured = [alone(chunk(ant, ball), moves).item() for ant, ball in (
         (behind, line), ([4, 4], line), ([4, 4], [1, 1]), ([4, 4], trembling),

@@ -106,6 +106,17 @@ def test_other_npz_and_missing_file_are_named(tmp_path):
         Plan.load(tmp_path / "nowhere.npz")
 
 
+@pytest.mark.parametrize("name", ["states", "chunks", "start", "goal"])
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 1e300])
+def test_a_path_that_is_not_finite_is_no_plan(tmp_path, name, value):
+    plan = plan_in()
+    array = getattr(plan, name).astype(np.float64)
+    array.flat[-1] = value
+    path = replace(plan, **{name: array}).save(tmp_path / "plan.npz")
+    with pytest.raises(UserError, match=f"plan.npz' is not a plan .*: '{name}' is empty or holds numbers that are not"):
+        Plan.load(path)
+
+
 def test_plan_that_cannot_be_written_leaves_nothing(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(UserError, match="cannot write"):

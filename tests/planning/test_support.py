@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from fetching import checkpoint, normalized, windows
 
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
@@ -82,3 +83,33 @@ def test_the_limit_holds_for_episodes_that_the_segments_are_not_from():
     others = walks(400, seed=1).sample(4000, torch.Generator().manual_seed(0))
     outside = (support.stray(others) > support.threshold(0.995)).float().mean().item()
     assert outside < 0.015, "about half a per cent"
+
+
+def test_each_thing_is_asked_about_by_itself():
+    """An agent and a ball were seldom recorded in these two places at once; both were there."""
+    support, others = checkpoint().support, windows(seed=1)
+    limit = support.threshold(0.995)
+    held = others.sample(1000, torch.Generator().manual_seed(0))
+    assert (support.stray(held) > limit).float().mean() < 0.05
+    mixed = torch.cat([held[:, :, :2], held.roll(1, 0)[:, :, 2:]], dim=2)
+    assert (support.stray(mixed) > limit).float().mean() < 0.1
+
+
+@pytest.mark.parametrize("moved", [(0,), (2,), (0, 2)])
+def test_a_wall_is_one_for_ants_and_for_balls(moved):
+    support = checkpoint().support
+    through = np.linspace([4.5, -0.5], [7.5, -0.5], 24)
+    states = np.tile([2.0, 2.0, 3.0, 3.0], (24, 1))
+    for column in moved:
+        states[:, column : column + 2] = through
+    resting = np.tile([2.0, 2.0, 3.0, 3.0], (24, 1))
+    strays = support.stray(torch.stack([normalized(*states), normalized(*resting)])) / support.threshold(0.995)
+    assert strays[0] > 1 >= strays[1]
+
+
+def test_groups_are_kept_with_the_segments():
+    support = checkpoint().support
+    again = Support.restored(support.segments, support.described())
+    assert (again.sizes, again.units, again.strays) == (support.sizes, support.units, support.strays)
+    assert support.sizes == (2, 2)
+    assert set(Support(support.segments, (1.0,)).described()) == {"strays"}, "one group has nothing else"

@@ -114,6 +114,23 @@ def test_bad_markers_are_named(text, sentence):
         render(text, [], "README.md")
 
 
+@pytest.mark.parametrize("wrong", [{"success": "x"}, {"seeds": None}, {"tasks": 3}])
+def test_a_result_with_an_impossible_value_is_a_sentence(tmp_path, wrong):
+    write_json(tmp_path / "a.json", {**summary(sampler="default", replan=True), **wrong})
+    with pytest.raises(
+        UserError, match=r"README.md: table 'pointmaze' cannot be made, a result has no such value"
+    ) as said:
+        render(BLOCK, read_results(tmp_path), "README.md")
+    assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize("wrong", [{"within": 3}, {"within": {"soon": {}}}, {"published": [1]}])
+def test_a_file_that_holds_no_results_is_a_sentence(tmp_path, wrong):
+    write_json(tmp_path / "a.json", {**summary(sampler="default", replan=True), **wrong})
+    with pytest.raises(UserError, match=r"a.json' holds no results: "):
+        read_results(tmp_path)
+
+
 def test_bad_result_files_are_named(tmp_path):
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(UserError, match=r"broken\.json"):

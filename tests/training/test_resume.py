@@ -160,6 +160,23 @@ def test_a_run_of_something_else_is_named(tmp_path):
     assert outcome.steps == 20
 
 
+def test_a_changed_byte_is_noticed(tmp_path):
+    """In a weight too, where it would make another weight."""
+    train(tmp_path, steps=10)
+    content = (tmp_path / "resume.pt").read_bytes()
+    weights = learner_bytes(tmp_path)
+    at = content.index(weights) + len(weights) // 2
+    (tmp_path / "resume.pt").write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    with pytest.raises(UserError, match=r"checkpoint '.*resume.pt' is corrupt; remove it to start anew"):
+        train(tmp_path, steps=20)
+
+
+def learner_bytes(out: Path) -> bytes:
+    """The largest weight, as it lies in the file."""
+    saved = torch.load(out / "resume.pt", weights_only=True)["module"]
+    return max(saved.values(), key=torch.numel).numpy().tobytes()
+
+
 def test_a_run_that_is_further_than_asked_is_named(tmp_path):
     train(tmp_path, steps=30)
     with pytest.raises(UserError, match="holds a run of 30 updates, more than 20; choose another folder or ask for"):

@@ -1,4 +1,4 @@
-"""What `/v1/models` lists, `/v1/plan` takes: orders, step rules, scores and blendings; and what is too much is refused."""
+"""What `/v1/models` lists, `/v1/plan` takes: orders, step rules, scores and blendings; too much is refused."""
 
 import shlex
 

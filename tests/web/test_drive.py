@@ -1,7 +1,9 @@
 """Driving along a plan in the real environment."""
 
 import itertools
+import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +12,10 @@ from live import client
 from compdiffuser.domains import Domain, Stepped
 from compdiffuser.domains.ogbench import PointController
 from compdiffuser.presets import EvaluationConfig, Preset, preset
+from compdiffuser.web.drive_route import _submitted
 from compdiffuser.web.driving import Driver, Stages, Stopped, drive
 from compdiffuser.web.messages import DriveRequest
+from compdiffuser.web.scheduler import Full
 
 MEDIUM = preset("pointmaze-medium-stitch-v0")
 
@@ -120,3 +124,25 @@ def test_a_drive_that_nobody_watches_ends_and_its_world_is_closed():
     with pytest.raises(Stopped):
         drive(stages, LAWN, straight(20.0), None, tell)
     assert (len(told), Lawn.opened, Lawn.closed) == (2, 1, 1)
+
+
+def test_a_drive_waits_where_the_queue_is_full():
+    tried = []
+
+    def submit(job):
+        tried.append(job)
+        if len(tried) < 3:
+            raise Full(0)
+
+    queue = SimpleNamespace(
+        settings=SimpleNamespace(timeout=5.0), job=lambda request, placed: len(tried), submit=submit
+    )  # fmt: skip
+    stopped = threading.Event()
+    assert _submitted(queue, None, stopped) == 2, "each try is a job of its own, with its own deadline"
+    queue.settings.timeout, tried[:] = -1.0, []
+    with pytest.raises(Full):
+        _submitted(queue, None, stopped)
+    queue.settings.timeout, tried[:] = 5.0, []
+    stopped.set()
+    with pytest.raises(Stopped):
+        _submitted(queue, None, stopped)

@@ -99,10 +99,11 @@ def split_groups(places: Tensor, sizes: Sequence[int]) -> list[Tensor]:
 
 
 def _nearness(agent: Tensor, path: Tensor) -> dict[str, Any]:
-    """How far the agent is on half, and on nearly all, of a group's path."""
-    apart, order = _apart(agent, path)[:, :-1].flatten().sort()
-    steps = (path[:, 1:] - path[:, :-1]).norm(dim=-1)
-    travelled = (steps * (steps > MOVED / LAG)).flatten()[order].double().cumsum(0)
+    """How far the agent is on half, and on nearly all, of a group's path: as every `LAG` steps of it begin."""
+    lag = min(LAG, path.shape[1] - 1)
+    far = (path[:, lag:] - path[:, :-lag]).norm(dim=-1)
+    apart, order = _apart(agent, path)[:, :-lag].flatten().sort()
+    travelled = (far * (far > MOVED)).flatten()[order].double().cumsum(0)
     shares = travelled.new_tensor([0.5, NEAR]) * travelled[-1]
     rows = torch.searchsorted(travelled, shares).clamp(max=len(apart) - 1)
     usual, near = apart[rows].tolist()

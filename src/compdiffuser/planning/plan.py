@@ -10,6 +10,7 @@ import math
 import os
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -193,6 +194,7 @@ class Plan:
                 _check_sizes(file.zip)
                 meta = json.loads(str(file["meta"]))
                 arrays = {name: file[name] for name in _ARRAYS if name in file}
+            _check_values(arrays)
             meta |= {name: kind(meta[name]) for name, kind in _NUMBERS.items() if name in meta}
             measures = {str(test): float(share) for test, share in meta["verdict"].items()}
             meta |= {"verdict": Verdict(measures), "space": Space.from_dict(meta["space"])}
@@ -214,6 +216,16 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
         size = math.prod(shape) * kind.itemsize
         if not 0 <= size <= min(member.file_size, MOST_BYTES):
             raise UserError(f"'{member.filename}' is said to have {size} bytes; a plan's has at most {MOST_BYTES}")
+
+
+def _check_values(arrays: Mapping[str, Array]) -> None:
+    """Raises UserError where a path is empty or not finite, or scores are no list."""
+    for name in ("states", "chunks", "start", "goal"):
+        with np.errstate(over="ignore"):
+            if not arrays[name].size or not np.isfinite(arrays[name].astype(np.float32)).all():
+                raise UserError(f"'{name}' is empty or holds numbers that are not finite")
+    if arrays["scores"].ndim != 1:
+        raise UserError(f"'scores' are [B], not of shape {list(arrays['scores'].shape)}")
 
 
 def _finite(number: float) -> float | None:

@@ -70,7 +70,7 @@ def one_each(
             raise UserError(f"{what} must be whole numbers, not {value!r}")
         if least is not None and value < least:
             raise UserError(f"{what} must be at least {least}, not {value}")
-        if most is not None and value > most:
+        if most is not None and int(value) > most:
             raise UserError(f"{what} must be at most {most}, not {brief(value)}")
         if not -(2**63) <= int(value) < 2**63:
             raise UserError(f"{what} must be whole numbers of 64 bits, not {value}")

@@ -32,14 +32,22 @@ def read_results(folder: Path) -> list[Result]:
         if content.get("complete", True) is not True:
             print(f"{path} is left out: its evaluation is not complete", file=sys.stderr)
             continue
-        published: list[dict[str, Any]] = content.get("published", [])
-        if published:
-            results += [{**entry, "origin": "published"} for entry in published]
-            continue
-        results.append({"origin": "measured", **content})
-        for limit, success in content.get("within", {}).items():
-            results.append({"origin": "measured", **content, **success, "steps_limit": int(limit)})
+        try:
+            results += _entries(content)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"'{path}' holds no results: {error}") from error
     return results
+
+
+def _entries(content: dict[str, Any]) -> list[Result]:
+    """A measured result, also within shorter limits; or a list of published ones."""
+    published: list[dict[str, Any]] = content.get("published", [])
+    if published:
+        return [{**entry, "origin": "published"} for entry in published]
+    found: list[Result] = [{"origin": "measured", **content}]
+    for limit, success in content.get("within", {}).items():
+        found.append({"origin": "measured", **content, **success, "steps_limit": int(limit)})
+    return found
 
 
 def render(text: str, results: Sequence[Result], where: str) -> str:
@@ -49,7 +57,12 @@ def render(text: str, results: Sequence[Result], where: str) -> str:
         name = match[2]
         if name not in TABLES:
             raise UserError(f"{where} asks for table '{name}'; known tables: {', '.join(TABLES)}")
-        return f"{match[1]}{TABLES[name](results)}\n{match[4]}"
+        try:
+            made = TABLES[name](results)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise UserError(f"{where}: table '{name}' cannot be made, a result has no such value ({reason})") from error
+        return f"{match[1]}{made}\n{match[4]}"
 
     if len(_OPEN.findall(text)) != len(_BLOCK.findall(text)):
         raise UserError(f"{where} has a table marker without its '<!-- /table -->'")

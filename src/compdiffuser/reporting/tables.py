@@ -139,6 +139,8 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "baseline-speed": partial(render_grid, group="baselines"),
     "antmaze-speed": partial(render_speed, group="antmaze"),
     "serving": partial(render_speed, group="serving"),
+    "kills": partial(render_grid, group="kills"),
+    "files": partial(render_grid, group="files"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator
 from concurrent.futures import wait
 from typing import Any
@@ -17,8 +18,8 @@ from compdiffuser.planning.plan import Plan
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stopped, drive, verdict
 from compdiffuser.web.messages import DriveRequest, PlanRequest
-from compdiffuser.web.scheduler import STOPPING, Closed, Full
-from compdiffuser.web.service import Service, sentence
+from compdiffuser.web.scheduler import STOPPING, Closed, Full, Job
+from compdiffuser.web.service import TOLD, Service, sentence
 from compdiffuser.web.streaming import HEADERS, Mailbox, event
 
 RETRY_AFTER = 5  # seconds
@@ -46,8 +47,7 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
 
         def again(request: PlanRequest) -> Plan:
             """A new plan from the queue that all requests share."""
-            job = service.job(request, placed=False)
-            service.submit(job)
+            job = _submitted(service, request, stopped)
             while not wait([job.ended], timeout=0.2).done:
                 if stopped.is_set():
                     job.ended.cancel()
@@ -67,7 +67,8 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
                 service.metrics.drive("stopped")
                 mailbox.post("error", {"detail": sentence(error)})
             except Exception as error:
-                log.exception("a drive failed")
+                if not isinstance(error, TOLD):
+                    log.exception("a drive failed")
                 service.metrics.drive("failed")
                 mailbox.post("error", {"detail": sentence(error, "the drive")})
             finally:
@@ -76,6 +77,21 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
 
         asyncio.get_running_loop().run_in_executor(None, run)
         return StreamingResponse(_events(mailbox, stopped), 200, HEADERS, "text/event-stream")
+
+
+def _submitted(service: Service, request: PlanRequest, stopped: threading.Event) -> Job:
+    """A job in the queue; where it is full, a drive waits as long as a request may."""
+    until = time.monotonic() + service.settings.timeout
+    while True:
+        job = service.job(request, placed=False)
+        try:
+            service.submit(job)
+            return job
+        except Full as full:
+            if time.monotonic() + full.retry_after > until:
+                raise
+            if stopped.wait(full.retry_after):
+                raise Stopped from None
 
 
 async def _events(mailbox: Mailbox, stopped: threading.Event) -> AsyncIterator[str]:

@@ -139,7 +139,8 @@ def raw_reply(status: int, sentence: str) -> bytes:
 
 
 async def _refuse(send: Send, refusal: Refused) -> None:
-    headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    body = json.dumps({"detail": str(refusal)}).encode()
+    about = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+    raw = [(name.encode(), value.encode()) for name, value in (about | refusal.headers).items()]
     await send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-    await send({"type": "http.response.body", "body": json.dumps({"detail": str(refusal)}).encode()})
+    await send({"type": "http.response.body", "body": body})

@@ -8,7 +8,6 @@ import time
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,8 @@ from compdiffuser.web.scheduler import EVALUATIONS, STOPPING, Closed, Full, Job,
 from compdiffuser.web.settings import Limits, Settings
 from compdiffuser.web.streaming import summary
 
+TOLD = (UserError, Full, Closed, Unknown, NotReady, TimeoutError)
+"""Errors whose own sentence a client is told."""
 SAMPLER, CHOICE = ("order", "rule", "steps", "repeats"), ("score", "blending")
 """What a request may ask of the sampler, and of the choice among candidates."""
 
@@ -127,8 +128,7 @@ class Service:
 
 def sentence(error: BaseException, what: str = "planning") -> str:
     """What a client is told; what it cannot help goes to the log only."""
-    known = isinstance(error, UserError | Full | Closed | Unknown | NotReady | TimeoutError)
-    return str(error).strip("'\"") if known else f"{what} failed; the server's log says why"
+    return str(error).strip("'\"") if isinstance(error, TOLD) else f"{what} failed; the server's log says why"
 
 
 def check(request: PlanRequest, planner: Planner, limits: Limits) -> int:

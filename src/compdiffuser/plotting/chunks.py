@@ -16,7 +16,6 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from compdiffuser.compose.merge import merged_length
 from compdiffuser.domains import PLANE, Space
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.plotting.drawing import GOAL, INK, START, blank_figure, chunk_colors, draw_chunks, draw_ends
@@ -53,7 +52,7 @@ def plot_chunks(
             color = INK if group else colors[number]
             draw_chunks(ax, lines[number : number + 1], 1.5 if group else 3.0, bool(group), color)
             _mark_end(ax, lines[number, -1], color, bool(group))
-        first = merged_length(number + 1, horizon, overlap) - horizon
+        first = number * (horizon - overlap)
         ax.set_title(f"{number + 1}: states {first}–{first + horizon - 1}", fontsize=8, color=INK, pad=4)
     figure.legend(
         handles=_legend(space, colors[0]), loc="outside lower center", ncols=min(columns + 1, 2 + len(paths)),

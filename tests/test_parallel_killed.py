@@ -38,9 +38,9 @@ import os, sys, time
 if sys.argv[1] == "looks":
     del os.pidfd_open
 from compdiffuser.runs import end_with
-child = os.fork()
+parent, child = os.getpid(), os.fork()
 if child == 0:
-    end_with(os.getppid())
+    end_with(parent)  # named before the fork: it may be over by now
     time.sleep(600)
 print(child, flush=True)
 time.sleep(600)

@@ -157,10 +157,10 @@ def all_finite(state: Any) -> bool:
 
 def diverged(what: str, updates: int, rate: float, out: Path, kept: int) -> UserError:
     """The error for a training whose loss or weights, `what`, are no longer finite; `kept` updates lie in `out`."""
-    left = f"'{out}' keeps the checkpoint of update {kept}" if kept else f"'{out}' keeps nothing of it"
+    left = f"'{out}' keeps the checkpoint of update {kept}; choose another folder and a lower rate"
     return UserError(
-        f"{what} after {updates} updates with learning rate {rate:g}, so training stopped; {left}: "
-        "choose another folder and a lower rate"
+        f"{what} after {updates} updates with learning rate {rate:g}, so training stopped; "
+        + (left if kept else "nothing is kept; choose a lower rate")
     )
 
 

@@ -140,7 +140,7 @@ def test_a_run_that_diverges_keeps_its_last_good_checkpoint(tmp_path, short_walk
         group["weight_decay"] = math.inf  # the next update leaves nothing finite
     torch.save(saved, tmp_path / "checkpoint.pt")
     updates = saved["learner"]["updates"]
-    said = rf"not finite after \d+ updates with learning rate 0.0003, .* keeps the checkpoint of update {updates}:"
+    said = rf"not finite after \d+ updates with learning rate 0.0003, .* keeps the checkpoint of update {updates};"
     with pytest.raises(UserError, match=said):
         train_expert(config, tmp_path, processes=0, progress=False)
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["steps"] == 96

@@ -25,7 +25,7 @@ def poisoned(monkeypatch, update: int, by: float) -> None:
 def test_a_learning_rate_without_measure_ends_in_a_sentence(tmp_path):
     with pytest.raises(UserError, match=r"after 5 updates with learning rate 1e\+12, so training stopped") as error:
         train(tmp_path, steps=20, warmup=0, learning_rate=1e12)
-    assert str(error.value).endswith("keeps nothing of it: choose another folder and a lower rate")
+    assert str(error.value).endswith("so training stopped; nothing is kept; choose a lower rate")
     assert "\n" not in str(error.value)
     assert not (tmp_path / "resume.pt").exists()
 

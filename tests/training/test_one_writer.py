@@ -47,6 +47,12 @@ def test_a_dataset_has_one_recording(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("wrong", [{"seed": 1.5}, {"seed": float("nan")}, {"episodes": 2.0}, {"episodes": True}])
+def test_counts_and_seeds_of_a_recording_are_whole(tmp_path, wrong):
+    with pytest.raises(UserError, match="is a whole number, not "):
+        make("robotics-pointmaze-umaze-v0", **{"episodes": 1, "workers": 1, "out": tmp_path / "d.npz", **wrong})
+
+
 def test_of_several_processes_the_first_holds_the_lock(tmp_path, monkeypatch):
     train = runs.only_writer(lambda out: (out / ".lock").exists())
     assert train(tmp_path)

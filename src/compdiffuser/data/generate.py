@@ -10,6 +10,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,11 @@ def make(
     """
     dataset = preset(name)
     count = recorded(dataset).episodes if episodes is None else episodes
-    if count < 1:
-        raise UserError(f"the number of episodes is at least 1, not {count}")
-    if seed < 0:
-        raise UserError(f"the seed is at least 0, not {seed}")
+    for what, number, least in (("number of episodes", count, 1), ("seed", seed, 0)):
+        if isinstance(number, bool) or not isinstance(number, Integral):
+            raise UserError(f"the {what} is a whole number, not {number!r}")
+        if number < least:
+            raise UserError(f"the {what} is at least {least}, not {number}")
     train = storage.file_of(name) if out is None else Path(out)
     if train.suffix != ".npz":
         raise UserError(f"a dataset is written to a file ending in .npz, not {train}")

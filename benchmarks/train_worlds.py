@@ -48,7 +48,8 @@ class Benchmark:
     episodes: int | None = None
     """Episodes to record; by default the dataset's."""
     dims: tuple[str, ...] = (OWN,)
-    """Planners to train: `own` for the dataset's own dimensions, a number for so many first ones of an observation."""
+    """Planners and controllers to train: `own` for the dataset's own dimensions, a number for so many first ones of an
+    observation."""
     planner_seconds: float = 150
     """Training time of each planner."""
     heading_seconds: float = 40
@@ -81,7 +82,7 @@ class Benchmark:
 
 def main() -> None:
     options = tyro.cli(Benchmark)
-    do = {"record": record, "controller": controller, "planner": planners, "evaluate": figures}
+    do = {"record": record, "controller": controllers, "planner": planners, "evaluate": figures}
     try:
         checked(options)
         for name in options.datasets:
@@ -116,9 +117,20 @@ def record(options: Benchmark, dataset: Preset) -> None:
         note(options.results / "data_generation.json", dataset.name, speed | description(dataset.name, path))
 
 
-def controller(options: Benchmark, dataset: Preset) -> None:
+def controllers(options: Benchmark, dataset: Preset) -> None:
+    for dims in options.dims:
+        controller(options, dataset, dims)
+
+
+def named(dataset: Preset, dims: str) -> tuple[str, str | None]:
+    """The name of what plans or follows so many dimensions, and the option that asks for them."""
+    return (dataset.name, None) if dims == OWN else (f"{dataset.name}-{dims}d", dims)
+
+
+def controller(options: Benchmark, dataset: Preset, dims: str) -> None:
     """The controller, and the estimator of its heading where observations do not hold it."""
-    run, target = options.runs / f"{dataset.name}-controller", options.out / "controllers" / dataset.name
+    name, planned = named(dataset, dims)
+    run, target = options.runs / f"{name}-controller", options.out / "controllers" / name
     body = dataset.domain.body
     estimated = body.has_legs and body.heading(np.zeros((1, body.width or 2))) is None
     heading = {"heading_steps": 1_000_000, "heading_time_limit": options.heading_seconds} if estimated else {}
@@ -127,14 +139,14 @@ def controller(options: Benchmark, dataset: Preset) -> None:
             "train-controller", dataset.name, "--json",
             *options_of(
                 out=run, device=options.device, steps=1_000_000, time_limit=options.controller_seconds,
-                batch=options.controller_batch, learning_rate=5e-4, **heading,
+                batch=options.controller_batch, learning_rate=5e-4, dims=planned, **heading,
             ),
             *options.controller_options.split(),
         )  # fmt: skip
         if (run / "heading" / CONFIG).exists():
             ship(run / "heading", target / "heading")
         ship(run, target)
-    note_training(options, dataset, "controllers", dataset.name, training_of(target))
+    note_training(options, dataset, "controllers", name, training_of(target))
 
 
 def planners(options: Benchmark, dataset: Preset) -> None:
@@ -144,9 +156,8 @@ def planners(options: Benchmark, dataset: Preset) -> None:
 
 def planner(options: Benchmark, dataset: Preset, dims: str) -> None:
     """The planner of the dataset's own dimensions, or of so many first ones."""
-    name = dataset.name if dims == OWN else f"{dataset.name}-{dims}d"
+    name, planned = named(dataset, dims)
     run, target = options.runs / f"{name}-compdiffuser", options.out / name
-    planned = None if dims == OWN else ",".join(map(str, range(int(dims))))
     if not (target / CONFIG).exists():
         compdiffuser(
             "train", dataset.name, "--json",

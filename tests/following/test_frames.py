@@ -78,6 +78,22 @@ def test_an_ant_that_sees_by_its_heading_knows_no_north(angle):
     assert np.abs(world(other, turned(targets, np.full(20, angle))) - world(observations, targets)).max() > 0.01
 
 
+@pytest.mark.parametrize("dims", [15, 29])
+@pytest.mark.parametrize("angle", [0.4, 2.0, -3.0])
+def test_whole_planned_states_are_turned_as_bodies_are(dims, angle):
+    torch.manual_seed(0)
+    space = preset("antmaze-medium-stitch-v0").domain.planning(range(dims)).space
+    controller = InverseController(InverseDynamics(replace(ANT, space=space)).eval(), (0.1,))
+    observations, later = ants(20), ants(40)[20:]
+    other, turned_later = (turned_ants(each, angle)[:, : each.shape[1]] for each in (observations, later))
+    acted = controller(other, space.planned(turned_later))
+    np.testing.assert_allclose(acted, controller(observations, space.planned(later)), atol=1e-4)
+    # An orientation and its negative are the same, in what is planned as long as both have the sign of the body's.
+    other[:, 3:7] *= -1
+    turned_later[:, 3:7] *= -1
+    np.testing.assert_allclose(controller(other, space.planned(turned_later)), acted, atol=1e-4)
+
+
 def test_planned_states_are_turned_group_by_group_and_posture_is_not():
     space = preset("antmaze-medium-stitch-v0").domain.planning((0, 1, 7)).space
     network = InverseDynamics(replace(ANT, space=space))

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from compdiffuser.presets import Preset
 
 BASELINE_OPTIONS = ("seeds_at_once", "set", "augment", "clusters")
-PLANNER_OPTIONS = ("preset", "architecture", "width", "depth", "neighbours", "horizon", "overlap", "stride", "dims")
+PLANNER_OPTIONS = (
+    "preset",
+    "architecture",
+    "width",
+    "depth",
+    "patch",
+    "neighbours",
+    "horizon",
+    "overlap",
+    "stride",
+    "dims",
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,8 @@ class Train:
     """Transformer width (256), or channels of the U-Net's first level (64)."""
     depth: int | None = None
     """Transformer blocks (6), or U-Net levels (4)."""
+    patch: int | None = None
+    """States per token of a transformer (8)."""
     neighbours: Literal["channels", "encoder"] = "channels"
     """Neighbouring chunks as aligned input channels, or through the paper's encoder."""
     horizon: int | None = None
@@ -70,7 +83,7 @@ class Train:
     stride: int | None = None
     """Environment steps between the states of a chunk; by default the dataset's."""
     dims: str | None = None
-    """Planned observation dimensions, as in 0,1; by default the dataset's."""
+    """Planned observation dimensions, as in 0,1, or how many first ones, as in 15; by default the dataset's."""
     checkpoint_every: int | None = None
     """Updates between checkpoints; by default 2,000 (baselines: 100,000)."""
     log_every: int | None = None
@@ -93,13 +106,16 @@ class Train:
         from compdiffuser.training.config import TrainConfig
 
         preset = self._chunked(storage.preset_for(self.dataset))
-        sizes = {name: value for name in ("width", "depth") if (value := getattr(self, name)) is not None}
+        network = architecture(self.architecture)
+        if "patch" not in {field.name for field in fields(network)}:
+            self._refuse(("patch",), f"belongs to transformers, not to {self.architecture}")
+        sizes = {name: value for name in ("width", "depth", "patch") if (value := getattr(self, name)) is not None}
         model = DenoiserConfig(
             horizon=preset.chunks.horizon,
             overlap=preset.chunks.overlap,
             formulation=self.preset,
             neighbours=self.neighbours,
-            network=architecture(self.architecture)(**sizes),
+            network=network(**sizes),
         )
         config = TrainConfig(steps=self._steps(40_000), time_limit=self.time_limit, seed=self.seed, **self._given())
         episodes, out = storage.load(self.dataset), self._out(preset.name)
@@ -197,8 +213,9 @@ def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int
 
 
 def dimensions(text: str) -> tuple[int, ...]:
-    """The dimensions in "0,1"."""
+    """The dimensions in "0,1"; one number alone is how many first ones: "15" is 0 to 14."""
     try:
-        return tuple(int(part) for part in text.split(","))
+        numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
         raise UserError(f"dims are whole numbers separated by commas, not '{text}'") from None
+    return tuple(range(numbers[0])) if len(numbers) == 1 else numbers

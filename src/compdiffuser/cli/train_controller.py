@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from compdiffuser.cli.train import tell
+from compdiffuser.cli.train import dimensions, tell
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ class TrainController:
     """Steps ahead, as in the paper (12 for ants); by default several at once, chosen by distance when it drives."""
     horizons: tuple[int, int] | None = None
     """Least and most steps ahead; by default 4 to 28, 8 to 80 for a humanoid, and 8 to 120 for an ant with a ball."""
+    dims: str | None = None
+    """What planned states hold, as observation dimensions such as 0,1, or how many first ones, as in 15; by default
+    what the dataset's planner plans."""
     frame: Literal["auto", "world", "heading"] = "auto"
     """What the controller sees: the world as it is, or as it is seen from the body's heading. The latter is the default
     of a humanoid and of an ant with a ball."""
@@ -70,6 +73,8 @@ class TrainController:
         from compdiffuser.training.config import TrainConfig
 
         preset = storage.preset_for(self.dataset)
+        if self.dims is not None:
+            preset = preset.planning(dimensions(self.dims))
         episodes = storage.load(self.dataset)
         model = self._model(preset, episodes)
         common: dict[str, Any] = {

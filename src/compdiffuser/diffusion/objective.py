@@ -32,10 +32,13 @@ class ObjectiveConfig:
     """Probability that a neighbour is less noisy than the row."""
     ahead_ratio: float = 0.5
     """Such a neighbour's σ is the row's times U[ahead_ratio, 1]."""
+    positions: float | None = 0.5
+    """Share of the loss that is about positions, where postures are planned too: two slow dimensions among many busy
+    ones. None: all dimensions count alike."""
 
     def __post_init__(self) -> None:
         whole(self, "overlap")
-        between(self, "ahead", "ahead_ratio")
+        between(self, "ahead", "ahead_ratio", *(["positions"] if self.positions is not None else []))
         finite(self, "drop", "state")
         if self.drop < 0 or self.state < 0 or self.drop + self.state > 1:
             raise UserError(f"drop {self.drop} and state {self.state} are probabilities that may not exceed 1 together")
@@ -90,7 +93,9 @@ def draw(
     return NoisyBatch(clean, noised(clean, sigma), sigma, conditions)
 
 
-def loss(denoise: Denoise, batch: NoisyBatch, formulation: Formulation) -> Tensor:
-    """λ(σ)·‖D(x, σ) − x₀‖², averaged over the batch."""
-    error = denoise(batch.noisy, batch.sigma, batch.conditions) - batch.clean
-    return (formulation.weight(batch.sigma) * error.square().mean(dim=(1, 2))).mean()
+def loss(denoise: Denoise, batch: NoisyBatch, formulation: Formulation, weights: Tensor | None = None) -> Tensor:
+    """λ(σ)·‖D(x, σ) − x₀‖², averaged over the batch; of dimensions with `weights` [D], by these."""
+    error = (denoise(batch.noisy, batch.sigma, batch.conditions) - batch.clean).square()
+    if weights is not None:
+        error = error * weights
+    return (formulation.weight(batch.sigma) * error.mean(dim=(1, 2))).mean()

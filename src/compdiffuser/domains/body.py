@@ -51,6 +51,10 @@ class Body:
     pace: Pace = Pace()
     control: ClassVar[Mapping[str, Any]] = {}
     """Settings of its learned controller, where they are not the usual ones: frame, horizons, sizes."""
+    vectors: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
+    """Where an observation holds horizontal vectors, x and y each: they turn as the body turns."""
+    orientations: ClassVar[tuple[tuple[int, int, int, int], ...]] = ()
+    """Where it holds orientations, as quaternions (w, x, y, z)."""
 
     def check(self, observations: Array) -> None:
         """Raise UserError where observations [..., obs] are not this body's."""
@@ -86,6 +90,8 @@ class Ant(Body):
     width: int | None = 29
     experts: tuple[str, ...] = ("ant",)
     has_legs = True
+    vectors: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (15, 16))
+    orientations: ClassVar[tuple[tuple[int, int, int, int], ...]] = ((3, 4, 5, 6),)
 
     def fallen(self, observations: Array) -> Array:
         return uprightness(self._orientation(observations)) <= 0
@@ -130,6 +136,8 @@ class AntBall(Ant):
         "frame": "heading", "horizons": (8, 120), "hidden": (512, 1024, 1024, 512), "dropout": 0.1, "free": 0.5,
     }  # fmt: skip
     pace = Pace(look_ahead=2.0, spacing=0.3, stall=40, patience=120)
+    vectors = ((0, 1), (15, 16), (22, 23), (36, 37))
+    orientations = ((3, 4, 5, 6), (18, 19, 20, 21))
 
     def ant(self, observations: Array) -> Array:
         """What an ant without a ball would observe, [..., 29]."""
@@ -179,6 +187,7 @@ class Humanoid(Body):
     """Metres: a humanoid whose head is lower lies or sits."""
     velocities = (39, 42)
     """Where horizontal velocities stand, x and then y: of the centre of mass, and of the root."""
+    vectors = ((0, 1), (39, 40), (42, 43))
     step_seconds = 0.025
     """Of a step of its environment."""
 

@@ -83,6 +83,17 @@ class Space:
             raise UserError(f"{there}, there is no dimension {max(self.dims)}")
         return observations[..., list(self.dims)]
 
+    def weights(self, share: float | None) -> list[float] | None:
+        """What each dimension counts, 1 on average, where positions have this `share` of the whole.
+
+        None where all count alike: no share is asked for, or there is no posture.
+        """
+        places, rest = len(self.columns), len(self.dims) - len(self.columns)
+        if share is None or not rest:
+            return None
+        each = {True: share / places, False: (1 - share) / rest}
+        return [each[column in self.columns] * len(self.dims) for column in range(len(self.dims))]
+
     def places(self, states: States) -> States:
         """All positions of planned states, [..., D] -> [..., P]: what distances are measured in."""
         return states if self.only_positions else states[..., self.columns]

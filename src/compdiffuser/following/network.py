@@ -7,6 +7,7 @@ in all. With several horizons h is an input too: asking for the same place in fe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from compdiffuser.checks import between, typed, whole, widths
 from compdiffuser.domains import BODIES, PLANE, Body, Space
+from compdiffuser.domains.space import Group
 from compdiffuser.types import Array, UserError
 
 MOST_NUMBERS = 4_096
@@ -159,12 +161,29 @@ class InverseDynamics(nn.Module):
             return away
         cosine, sine = seen[:, self.first - 2], seen[:, self.first - 1]
         columns = list(away.unbind(1))
-        for _, (x, y, *_) in self.config.space.positions:
+        for x, y in self._turning(self.body.vectors, self.config.space.positions):
             columns[x], columns[y] = (
                 cosine * away[:, x] + sine * away[:, y],
                 cosine * away[:, y] - sine * away[:, x],
             )
+        # Half of the heading's angle; an orientation and its negative are the same, and the body's is the positive one.
+        half, other = ((1 + cosine).clamp(min=0) / 2).sqrt(), ((1 - cosine).clamp(min=0) / 2).sqrt()
+        other = torch.where(sine < 0, -other, other)
+        for w, x, y, z in self._turning(self.body.orientations):
+            side = 1 - 2 * (half * seen[:, w] + other * seen[:, z] < 0).to(away)
+            columns[w], columns[x], columns[y], columns[z] = (
+                side * (half * away[:, w] + other * away[:, z]),
+                side * (half * away[:, x] + other * away[:, y]),
+                side * (half * away[:, y] - other * away[:, x]),
+                side * (half * away[:, z] - other * away[:, w]),
+            )
         return torch.stack(columns, 1)
+
+    def _turning(self, known: Sequence[tuple[int, ...]], groups: Sequence[Group] = ()) -> list[tuple[int, ...]]:
+        """Columns of a planned state that turn together: what of the body's is planned as a whole, and `groups`."""
+        dims = self.config.space.dims
+        planned = [tuple(map(dims.index, each)) for each in known if set(each) <= set(dims)]
+        return list(dict.fromkeys([*(tuple(group.columns[:2]) for group in groups), *planned]))
 
     def moves(self, seen: Tensor, targets: Tensor) -> Tensor:
         """[B] bool: planned states [B, D] ask for something besides the agent to be moved."""

@@ -61,13 +61,16 @@ def train_planner(
     if compiled if compiled is not None else device.type == "cuda":
         denoiser.compile_network()
     objective = objective_for(preset)
+    counts = preset.space.weights(objective.positions)
+    weights = None if counts is None else torch.tensor(counts, device=device)
+    learner = ChunkLearner(denoiser, windows, objective, config.batch, weights)
     younger = Snapshots(snapshots)
     about = {
         "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(dims),
         "stride": chunks.stride, "padding": [chunks.front_padding, chunks.back_padding], **model.to_dict(),
     }  # fmt: skip
     record = run_training(
-        ChunkLearner(denoiser, windows, objective, config.batch), config, device, out, about=about,
+        learner, config, device, out, about=about,
         own={"method": method, "objective": asdict(objective)}, manifest=manifest, progress=progress, watch=younger.see,
     )  # fmt: skip
     support = measure_support(windows)
@@ -79,8 +82,8 @@ def train_planner(
     checkpoint = planner(denoiser)
     if rank() == 0:
         checkpoint.save(out)
-        for seconds, weights in younger.kept:
-            planner(with_weights(denoiser, weights)).save(out / f"after-{seconds:g}")
+        for seconds, younger_weights in younger.kept:
+            planner(with_weights(denoiser, younger_weights)).save(out / f"after-{seconds:g}")
     return checkpoint
 
 

@@ -21,8 +21,10 @@ class ChunkLearner(Learner):
     windows: Windows
     objective: ObjectiveConfig
     batch: int
+    weights: Tensor | None = None
+    """[D] what each planned dimension counts; None: all the same."""
 
     def loss(self, module: nn.Module, generator: torch.Generator) -> Tensor:
         formulation = self.module.formulation
         clean = self.windows.sample(self.batch, generator)
-        return loss(module, draw(clean, formulation, self.objective, generator), formulation)
+        return loss(module, draw(clean, formulation, self.objective, generator), formulation, self.weights)

@@ -66,7 +66,7 @@ def test_only_a_body_that_does_not_observe_its_heading_gets_an_estimator(
     script, options, commands, tmp_path, name, estimated
 ):
     for _ in range(2):
-        script.controller(options(heading_seconds=3), preset(name))
+        script.controllers(options(heading_seconds=3), preset(name))
     (asked,) = commands
     assert ("--heading-time-limit" in asked) == estimated
     assert (tmp_path / "out" / "controllers" / name / "heading" / "config.json").exists() == estimated

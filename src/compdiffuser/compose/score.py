@@ -63,12 +63,13 @@ def reconstruction_errors(
     overlap: int,
     probes: Sequence[float],
     usual: Sequence[float] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> Tensor:
     """Squared change over σ², averaged over a chunk's states and the probed levels: [M] for chunks [M, H, D].
 
     The denoiser is not conditioned on neighbours, start or goal: given both ends, it accepts a straight line through a
     wall and leaves it unchanged. `key` [M] determines the noise. With the `usual` error at each level, all levels have
-    equal weight and a chunk of the data scores 1.
+    equal weight and a chunk of the data scores 1. Dimensions count by their `weights` [D].
     """
     rows, horizon, dim = chunks.shape
     sigma = torch.tensor(probes, device=chunks.device).repeat_interleave(rows)
@@ -76,7 +77,10 @@ def reconstruction_errors(
     noise = gaussian(key.repeat(len(probes)), INITIAL + 1 + probe, horizon, dim)
     clean = chunks.repeat(len(probes), 1, 1)
     estimate = denoise(clean + sigma[:, None, None] * noise, sigma, Conditions.nothing(clean, overlap))
-    change = (estimate - clean).square().mean(dim=(1, 2)) / sigma**2
+    squares = (estimate - clean).square()
+    if weights is not None:
+        squares = squares * torch.tensor(weights, device=chunks.device)
+    change = squares.mean(dim=(1, 2)) / sigma**2
     unit = torch.tensor(usual if usual is not None else [1.0] * len(probes), device=chunks.device)
     return (change.view(len(probes), rows) / unit[:, None]).mean(dim=0)
 

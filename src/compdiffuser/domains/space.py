@@ -67,6 +67,11 @@ class Space:
         return self.columns == list(range(len(self.dims)))
 
     @property
+    def only_places(self) -> bool:
+        """Whether no posture is planned."""
+        return len(self.columns) == len(self.dims)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What each number of a planned state is, such as "agent x"."""
         named = {

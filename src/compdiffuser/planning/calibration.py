@@ -7,6 +7,7 @@ reach and steps are of positions alone, of each group by itself where there are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -48,6 +49,8 @@ class Calibration:
     """How each position group moves, where there are several; the distances above are then those of the largest."""
     alone: tuple[float, ...] = ()
     """Quantiles, at `LEVELS`, of how far anything but the agent gets in a chunk while the agent is not near."""
+    weights: tuple[float, ...] = ()
+    """What each planned dimension counts in an error; none: all count alike."""
 
     def __post_init__(self) -> None:
         typed(self)
@@ -91,12 +94,12 @@ class Calibration:
         return max(float(np.interp(quantile, LEVELS, self.alone)), *(moves.gap for moves in self.groups))
 
     def to_dict(self) -> dict[str, Any]:
-        plain = asdict(self)
-        return plain if self.groups else {name: plain[name] for name in plain if name not in ("groups", "alone")}
+        given = {"groups": self.groups, "alone": self.groups, "weights": self.weights}
+        return {name: value for name, value in asdict(self).items() if given.get(name, True)}
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Calibration:
-        tuples = {name: tuple(plain.get(name, ())) for name in ("probes", "usual", "errors", "alone")}
+        tuples = {name: tuple(plain.get(name, ())) for name in ("probes", "usual", "errors", "alone", "weights")}
         groups = tuple(Moves(**moves) for moves in plain.get("groups", ()))
         return cls(**tuples, groups=groups, reach=plain["reach"], advance=plain["advance"], step=plain["step"])
 
@@ -107,8 +110,10 @@ def check_quantiles(name: str, values: tuple[float, ...]) -> None:
         raise UserError(f"{name} must be {len(LEVELS)} quantiles in rising order, not {brief(list(values))}")
 
 
-def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -> Calibration:
-    """Measure on `WINDOWS` windows drawn from the data."""
+def calibrate(
+    denoise: Denoise, windows: Windows, overlap: int, weights: Sequence[float] | None = None, seed: int = 0
+) -> Calibration:
+    """Measure on `WINDOWS` windows drawn from the data; dimensions count by their `weights` [D]."""
     generator = torch.Generator(windows.states.device).manual_seed(seed)
     chunks = windows.sample(WINDOWS, generator)
     key = torch.arange(len(chunks), device=chunks.device)
@@ -125,7 +130,10 @@ def calibrate(denoise: Denoise, windows: Windows, overlap: int, seed: int = 0) -
     moves = measure_moves(windows, chunks, overlap)
     by_itself = np.quantile(alone(paths, moves).cpu().numpy(), LEVELS) if moves else ()
     probes = tuple(share * reach for share in PROBES)
-    usual = tuple(float(reconstruction_errors(denoise, chunks, key, overlap, [probe]).mean()) for probe in probes)
-    errors = reconstruction_errors(denoise, chunks, key, overlap, probes, usual).cpu().numpy()
+    usual = tuple(
+        float(reconstruction_errors(denoise, chunks, key, overlap, [probe], weights=weights).mean()) for probe in probes
+    )
+    errors = reconstruction_errors(denoise, chunks, key, overlap, probes, usual, weights).cpu().numpy()
     quantiles = tuple(float(q) for q in np.quantile(errors, LEVELS))
-    return Calibration(probes, usual, quantiles, reach, advance, step, moves, tuple(map(float, by_itself)))
+    alone_far, counts = tuple(map(float, by_itself)), tuple(weights or ())
+    return Calibration(probes, usual, quantiles, reach, advance, step, moves, alone_far, counts)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from compdiffuser import artifact
 from compdiffuser.artifact import Artifact
 from compdiffuser.checks import brief
@@ -17,6 +19,7 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.files import pretrained_folder
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.postures import Postures
 from compdiffuser.planning.support import Support
 from compdiffuser.presets import PRESETS, Preset, preset
 from compdiffuser.restoring import restored
@@ -41,18 +44,23 @@ class Checkpoint:
     """How it was trained: settings, time, memory, data manifest."""
     support: Support | None = None
     """Where its data has been; without it, only the model is asked whether a plan is good."""
+    postures: Postures | None = None
+    """How its data moves, where postures are planned."""
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write it, whole or not at all."""
         parts = {"model": artifact.arrays(self.denoiser.state_dict(), half=True)}
         if self.support is not None:
             parts["support"] = artifact.arrays({"segments": self.support.segments}, half=True)
+        if self.postures is not None:
+            parts["postures"] = artifact.arrays({"snippets": self.postures.snippets}, half=True)
         config = {
             "preset": self.preset.to_dict(),
             "denoiser": self.denoiser.config.to_dict(),
             "normalizer": self.normalizer.to_dict(),
             "calibration": self.calibration.to_dict(),
             "support": None if self.support is None else self.support.described(),
+            **({} if self.postures is None else {"postures": self.postures.described()}),
             "record": self.record,
         }
         return artifact.save(folder, Artifact(KIND, FORMAT, config, parts))
@@ -67,18 +75,28 @@ def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
         sizes = DenoiserConfig.from_dict(config["denoiser"])
         normalizer = Normalizer.from_dict(config["normalizer"])
         calibration = Calibration.from_dict(config["calibration"])
-        trained_on, known = Preset.from_dict(config["preset"]), config["support"]
+        trained_on, known, moves = Preset.from_dict(config["preset"]), config["support"], config.get("postures")
         record = artifact.record_of(config)
         _check_dimensions(sizes, normalizer, calibration, trained_on)
     denoiser = restored(lambda: Denoiser(sizes), found.parts["model"], folder)
-    support = None
+    support = postures = None
     if known is not None:
-        if "segments" not in found.parts.get("support", {}):
-            raise UserError(f"the planner '{folder}' lacks the recorded segments that its config names")
+        segments = _recorded(found, "support", "segments", folder)
         with artifact.describing(folder, KIND):
-            support = Support.restored(artifact.tensors(found.parts["support"])["segments"], known)
+            support = Support.restored(segments, known)
             support.check(trained_on.space)
-    return Checkpoint(denoiser, normalizer, calibration, trained_on, record, support)
+    if moves is not None:
+        snippets = _recorded(found, "postures", "snippets", folder)
+        with artifact.describing(folder, KIND):
+            postures = Postures.restored(snippets, moves, trained_on.space)
+    return Checkpoint(denoiser, normalizer, calibration, trained_on, record, support, postures)
+
+
+def _recorded(found: Artifact, part: str, name: str, folder: Path) -> Tensor:
+    """An array of the data. Raises UserError where it is not there."""
+    if name not in found.parts.get(part, {}):
+        raise UserError(f"the planner '{folder}' lacks the recorded {name} that its config names")
+    return artifact.tensors(found.parts[part])[name]
 
 
 def _check_dimensions(sizes: DenoiserConfig, normalizer: Normalizer, calibration: Calibration, trained: Preset) -> None:

@@ -18,6 +18,7 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains.domain import Domain
 from compdiffuser.domains.space import Group, Space
 from compdiffuser.planning.moves import MOVED, split_groups
+from compdiffuser.planning.postures import Postures
 from compdiffuser.planning.support import Support
 from compdiffuser.types import Array
 
@@ -57,12 +58,37 @@ def check_room(domain: Domain, start: Sequence[float], goal: Sequence[float]) ->
 
 
 def endings(
-    goals: Array, normalizer: Normalizer, support: Support | None, space: Space, asked: Sequence[Group]
+    goals: Array,
+    normalizer: Normalizer,
+    support: Support | None,
+    space: Space,
+    asked: Sequence[Group],
+    postures: Postures | None = None,
 ) -> list[list[Array]]:
     """For each of the goals [P, D] some [D] that have what is `asked` for in its place; the first is the nearest.
 
-    Only the goal itself where it asks for everything, or no segments are known.
+    Only the goal itself where it asks for everything, or no segments are known. No goal asks for a posture: where
+    some are known, endings have those of recorded states around them.
     """
+    found = _placements(goals, normalizer, support, space, asked)
+    if postures is None:
+        return found
+    return [_posed(ends, normalizer, space, postures) for ends in found]
+
+
+def _posed(ends: list[Array], normalizer: Normalizer, space: Space, postures: Postures) -> list[Array]:
+    """Goals [D] in postures of recorded states from around there; a single one in several."""
+    given = normalizer.normalize(torch.from_numpy(np.stack(ends)))
+    near = postures.near(space.agent(given), ENDINGS)  # [n, ENDINGS, D]
+    posed = near[0].clone() if len(ends) == 1 else near[:, 0].clone()
+    posed[:, space.columns] = given[:, space.columns].to(posed)
+    return list(normalizer.denormalize(posed).numpy().astype(ends[0].dtype))
+
+
+def _placements(
+    goals: Array, normalizer: Normalizer, support: Support | None, space: Space, asked: Sequence[Group]
+) -> list[list[Array]]:
+    """For each of the goals, some that have what is not asked for where it was in recorded segments."""
     if len(asked) == len(space.positions) or support is None:
         return [[goal] for goal in goals]
     pushes = Pushes.of(support, [group in asked for group in space.positions])

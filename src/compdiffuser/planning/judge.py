@@ -1,8 +1,9 @@
 """The judge: whether a candidate is a plan that an agent can follow, by tests each of which can say no.
 
 A plan is certified when it passes all of them: its steps are no longer than the data's, it begins at its start and ends
-at its goal, the model takes each of its chunks for data, the data has been where it goes, and nothing moves without the
-agent that never does in the data. What is judged is what is returned: chunks merged by the blending of the plan.
+at its goal, the model takes each of its chunks for data, the data has been where it goes, nothing moves without the
+agent that never does in the data, and postures change as recorded ones do. What is judged is what is returned: chunks
+merged by the blending of the plan.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from compdiffuser.diffusion.conditions import Denoise
 from compdiffuser.domains.space import Group, Space
 from compdiffuser.planning.calibration import Calibration
 from compdiffuser.planning.moves import alone
+from compdiffuser.planning.postures import Postures
 from compdiffuser.planning.support import Support
 
 TESTS: dict[str, str] = {
@@ -36,6 +38,7 @@ TESTS: dict[str, str] = {
     "reconstruction": "the model does not take all of its chunks for data",
     "support": "it goes where no recorded episode has been",
     "contact": "something moves that the agent is not near",
+    "dynamics": "no recorded body moves as its posture changes",
 }
 """Names of the tests, and what it means to fail one."""
 WHOLE = ("steps", "ends")
@@ -107,12 +110,16 @@ class Judge:
     blending: str
     asked: tuple[Group, ...] = ()
     """Position groups that have to be at the goal; none: all."""
+    postures: Postures | None = None
+    """How the data moves, where postures are planned."""
 
     def __call__(self, chunks: Tensor, chains: Chains) -> Judged:
         """Judge chunks [M, H, D] of C chains."""
         usual = self.calibration
         merged = consistent(chunks, chains, self.overlap, self.blending)
-        errors = reconstruction_errors(self.denoise, merged, chains.key, self.overlap, usual.probes, usual.usual)
+        errors = reconstruction_errors(
+            self.denoise, merged, chains.key, self.overlap, usual.probes, usual.usual, usual.weights or None
+        )
         scores = worst(errors, chains)
         steps, gaps = self._steps_and_gaps(merged, chains)
         measures = {"steps": steps, "ends": gaps, "reconstruction": scores / usual.threshold(self.certify)}
@@ -122,6 +129,9 @@ class Judge:
         if usual.groups:
             paths = list(self.space.groups(merged).values())
             measures["contact"] = worst(alone(paths, usual.groups), chains) / usual.most_alone(self.certify)
+        if self.postures is not None:
+            odd = worst(self.postures.oddity(merged), chains)
+            measures["dynamics"] = odd / self.postures.threshold(self.certify)
         rows = zip(*(column.tolist() for column in measures.values()), strict=True)
         verdicts = [Verdict(dict(zip(measures, row, strict=True))) for row in rows]
         return Judged(scores.tolist(), overlap_distances(chunks, chains, self.overlap).tolist(), verdicts)

@@ -29,6 +29,7 @@ from compdiffuser.planning.goals import endings, whole_goals
 from compdiffuser.planning.judge import Judge
 from compdiffuser.planning.moves import split_groups
 from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.postures import Postures
 from compdiffuser.planning.problem import MOST_CANDIDATES, Chunks, checked, chunk_choices, distances, one_each
 from compdiffuser.planning.progress import Watch
 from compdiffuser.planning.roadmap import Roadmap, length, paced
@@ -53,6 +54,7 @@ class Planner:
         self.normalizer = checkpoint.normalizer
         self.calibration = checkpoint.calibration
         self.support = checkpoint.support.to(self.device) if checkpoint.support else None
+        self.postures = checkpoint.postures.to(self.device) if checkpoint.postures else None
         self.record = checkpoint.record
         self.preset = checkpoint.preset
         self.space = checkpoint.preset.space
@@ -66,7 +68,7 @@ class Planner:
         overlap = self.model.overlap
         judge = Judge(
             self.denoise, self.calibration, self.support, self.space, overlap, config.certify, config.blending,
-            self.asked,
+            self.asked, self.postures,
         )  # fmt: skip
         highest: dict[Origin, float | None] = {"noise": None, "scaffold": self.scaffold, "refined": config.refine}
         self._maker = CandidateMaker(
@@ -76,13 +78,13 @@ class Planner:
     def _scaffold_level(self) -> float | None:
         """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise.
 
-        A scaffold is a way of positions, so that there is none for plans of postures. Raises UserError where one is
-        asked for by its level.
+        Raises UserError where one is asked for by its level, but postures are planned and none are known.
         """
         asked = self.config.scaffold
-        if asked not in ("auto", None) and not self.space.only_positions:
-            raise UserError(f"a scaffold of level {asked} was asked for, but plans here are not of positions alone")
-        if self.support is None or not self.space.only_positions:
+        known = self.space.only_places or self.postures is not None
+        if asked not in ("auto", None) and not known:
+            raise UserError(f"a scaffold of level {asked} was asked for, but no recorded postures are known here")
+        if self.support is None or not known:
             return None
         return self.preset.chunks.scaffold if asked == "auto" else asked
 
@@ -147,7 +149,7 @@ class Planner:
             raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
         most = one_each(n_candidates, len(starts), "numbers of candidates", 1, MOST_CANDIDATES)
         seeds = one_each(seed, len(starts), "seeds")
-        ends = endings(goals, self.normalizer, self._recorded, self.space, self.asked)
+        ends = endings(goals, self.normalizer, self._recorded, self.space, self.asked, self._recorded_postures)
         targets = np.stack([found[0] for found in ends]) if ends else goals
         places = [self.space.places(self.normalizer.normalize(torch.from_numpy(each))) for each in (starts, targets)]
         ways = self._ways(*places)
@@ -156,7 +158,7 @@ class Planner:
         choices = chunk_choices(n_chunks, lines, far, self.calibration, self.preset.chunks.most)
         wave = self.config.wave or WAVE.get(self.device.type, WAVE["cpu"])
         refine, score = self.config.refine is not None, self.config.score
-        laid = [self._scaffolds(way, ks) for way, ks in zip(ways, choices, strict=True)]
+        laid = self._scaffolds(ways, choices, self.normalizer.normalize(torch.from_numpy(starts)))
         problems = zip(starts, goals, choices, most, seeds, laid, ends, strict=True)
         return [
             Search(start, goal, ks, count, number, wave, refine, score, scaffolds, endings=found)
@@ -169,6 +171,11 @@ class Planner:
         return None if self.support is None else self.support.to(torch.device("cpu"))
 
     @cached_property
+    def _recorded_postures(self) -> Postures | None:
+        """The recorded postures on the CPU, likewise."""
+        return None if self.postures is None else self.postures.to(torch.device("cpu"))
+
+    @cached_property
     def roadmap(self) -> Roadmap | Carrying | None:
         """Ways through the recorded states; small."""
         return None if self._recorded is None else roadmap_of(self._recorded, self.calibration)
@@ -179,13 +186,29 @@ class Planner:
             return [None] * len(starts)
         return self.roadmap.ways(starts, goals)
 
-    def _scaffolds(self, way: Tensor | None, choices: Sequence[int]) -> dict[int, Tensor]:
-        """A way [n, D] at an even pace as K chunks [K, H, D], for each K; nothing where there is no way."""
-        if way is None:
-            return {}
+    def _scaffolds(
+        self, ways: Sequence[Tensor | None], choices: Sequence[Sequence[int]], starts: Tensor
+    ) -> list[dict[int, Tensor]]:
+        """Each way [n, P] at an even pace as K chunks [K, H, D], for each of its K; nothing where there is no way."""
         horizon, overlap = self.model.horizon, self.model.overlap
-        paths = {k: paced(way, merged_length(k, horizon, overlap), self.space.sizes) for k in choices}
-        return {k: split(states, k, horizon, overlap).to(self.device) for k, states in paths.items()}
+        laid: list[dict[int, Tensor]] = [{} for _ in ways]
+        wanted = [(p, k) for p, ks in enumerate(choices) if ways[p] is not None for k in ks]
+        lengths = [merged_length(k, horizon, overlap) for _, k in wanted]
+        paths = [paced(ways[p], n, self.space.sizes) for (p, _), n in zip(wanted, lengths, strict=True)]  # type: ignore[arg-type]
+        states = self._whole(paths, starts[[p for p, _ in wanted]]) if paths else []
+        for (p, k), path in zip(wanted, states, strict=True):
+            laid[p][k] = split(path, k, horizon, overlap).to(self.device)
+        return laid
+
+    def _whole(self, paths: Sequence[Tensor], starts: Tensor) -> Sequence[Tensor]:
+        """Paths of places [T, P] as paths of planned states [T, D], from starts [n, D] on."""
+        if self._recorded_postures is None:
+            order = np.argsort(self.space.columns).tolist()
+            return paths if self.space.only_positions else [path[:, order] for path in paths]
+        longest = max(map(len, paths))
+        padded = torch.stack([torch.cat([path, path[-1:].expand(longest - len(path), -1)]) for path in paths])
+        states = self._recorded_postures.along(padded, starts)
+        return [path[: len(places)] for path, places in zip(states, paths, strict=True)]
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
         """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).

@@ -20,6 +20,7 @@ from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
+from compdiffuser.planning.postures import measure_postures
 from compdiffuser.planning.support import measure_support
 from compdiffuser.presets import Preset
 from compdiffuser.runs import only_writer, rank
@@ -73,11 +74,11 @@ def train_planner(
         learner, config, device, out, about=about,
         own={"method": method, "objective": asdict(objective)}, manifest=manifest, progress=progress, watch=younger.see,
     )  # fmt: skip
-    support = measure_support(windows)
+    support, postures = measure_support(windows), measure_postures(windows)
 
     def planner(trained: Denoiser) -> Checkpoint:
-        calibration = calibrate(Runner(trained, device), windows, chunks.overlap)
-        return Checkpoint(trained, normalizer, calibration, preset, record, support)
+        calibration = calibrate(Runner(trained, device), windows, chunks.overlap, counts)
+        return Checkpoint(trained, normalizer, calibration, preset, record, support, postures)
 
     checkpoint = planner(denoiser)
     if rank() == 0:

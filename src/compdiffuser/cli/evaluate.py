@@ -37,8 +37,9 @@ class Eval:
     """Whether a lost agent gets a new plan."""
     step_limit: Literal["paper", "ogbench"] = "paper"
     """Whose limit of environment steps per episode: the paper's, or the one that the benchmark registers."""
-    follow: Literal["progress", "time"] = "progress"
-    """Follow a plan by progress along it, or state by state as the paper does."""
+    follow: Literal["progress", "time", "phase"] = "progress"
+    """Follow a plan by progress along it, state by state as the paper does, or from the planned state that is nearest
+    in place and posture."""
     look_ahead: float | None = None
     """Metres ahead along the plan that the agent heads for; by default the controller's own number."""
     controller: Path | None = None

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -25,6 +25,12 @@ from compdiffuser.planning.problem import Chunks
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
 
+By = Literal["progress", "time", "phase"]
+PHASE = 24
+"""Planned states ahead among which the nearest in place and posture is looked for."""
+NEAR = 0.3
+"""Metres off its place that count as much as a posture that is off by what is usual in a plan."""
+
 
 class BatchPlanner(Protocol):
     def plan_batch(self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: Any = 0) -> list[Plan]:
@@ -35,9 +41,9 @@ class BatchPlanner(Protocol):
 class Following:
     """How plans are followed and when they are given up."""
 
-    by: Literal["progress", "time"] = "progress"
-    """By progress along the plan, or the paper's way: at step t planned state t + h, as far ahead as the controller
-    was trained for."""
+    by: By = "progress"
+    """By progress along the plan, rid of its loops; the paper's way: at step t planned state t + h, as far ahead as the
+    controller was trained for; or by phase: h states after the planned one that is nearest in place and posture."""
     replan: bool = True
     """Whether a lost agent gets a new plan."""
     n_chunks: int | Literal["auto"] = "auto"
@@ -54,8 +60,8 @@ class Following:
     """Passed on to the planner: candidates, sampler, …"""
 
     def __post_init__(self) -> None:
-        if self.by not in ("progress", "time"):
-            raise UserError(f"plans are followed by 'progress' or by 'time', not by '{self.by}'")
+        if self.by not in get_args(By):
+            raise UserError(f"plans are followed by 'progress', by 'time' or by 'phase', not by '{self.by}'")
         if self.n_chunks != "auto" and not self.n_chunks >= 1:
             raise UserError(f"a plan needs at least 1 chunk, not {self.n_chunks}")
         whole(self, "window", *(["patience"] if self.patience is not None else []))
@@ -165,7 +171,7 @@ class PlanFollower:
         return self.space.places(self.space.planned(observations))
 
     def _target_index(self) -> Array:
-        if self.following.by == "time":
+        if self.following.by != "progress":
             return np.minimum(self._index + self.ahead, self._last)
         # An agent held by a corner that the plan cuts looks further ahead, and so slides round it.
         return self._ahead_by(self.look_ahead * (1 + np.minimum(self._since / self.stall, 3)))
@@ -181,8 +187,12 @@ class PlanFollower:
             self._index = np.minimum((self._step - self._planned_at) // self.preset.chunks.stride, self._last)
             self._since[:] = 0
             return
-        here = self._places(observations)
-        index = nearest_ahead(self._ways, self._index, self._last, here, self.following.window)
+        if self.following.by == "phase":
+            here = self.space.planned(observations) / self._scales
+            index = nearest_ahead(self._phases, self._index, self._last, here, PHASE)
+        else:
+            here = self._places(observations)
+            index = nearest_ahead(self._ways, self._index, self._last, here, self.following.window)
         self._since = np.where(index > self._index, 0, self._since + 1)
         self._index = index
 
@@ -257,7 +267,16 @@ class PlanFollower:
         self._planned_at[episodes] = self._step
         self._paths = pad_paths(self._tracks)
         self._ways = self.space.places(self._paths)
+        self._scales = np.stack([self._scale_of(track) for track in self._tracks])
+        self._phases = self._paths / self._scales[:, None]
         self._last = np.array([len(track) - 1 for track in self._tracks])
+
+    def _scale_of(self, track: Array) -> Array:
+        """What each number [D] of a planned state is divided by where places and postures are compared at once."""
+        postures = max(len(self.space.dims) - len(self.space.columns), 1)
+        scale = np.maximum(track.std(axis=0), 1e-3) * np.sqrt(postures)
+        scale[self.space.columns] = NEAR
+        return np.asarray(scale)
 
     def _track_of(self, plan: Plan, goal: Array) -> tuple[Array, Array]:
         """The states to follow [n, D], with the goal last, and their times in the plan [n].

@@ -99,7 +99,11 @@ class Postures:
     def near(self, places: Tensor, count: int) -> Tensor:
         """For each of the agent's places [P, 2], `count` recorded states [P, count, D] from around there."""
         states = self.snippets[:, 0]
-        rows = torch.cdist(places, self.space.agent(states)).topk(min(count, len(states)), largest=False).indices
+        rows = (
+            torch.cdist(places.to(states), self.space.agent(states))
+            .topk(min(count, len(states)), largest=False)
+            .indices
+        )
         return states[rows]
 
     @cached_property

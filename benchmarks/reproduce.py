@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,12 @@ def measured(*arguments: str) -> tuple[str, dict[str, float]]:
             raise Failed(arguments, complained.read())
         unit = 1 if sys.platform == "darwin" else 1024
         return said.read(), {"seconds": round(clock.seconds, 1), "peak_memory": usage.ru_maxrss * unit}
+
+
+def resident(process: int) -> float:
+    """MiB of memory that a process holds."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
 
 
 def share_of_cores(jobs: int) -> int:

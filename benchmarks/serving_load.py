@@ -1,6 +1,6 @@
 """How a server holds up: the page's first second, one client, fifty, and fifty beside a thousand that say nothing.
 
-    python benchmarks/serving_load.py --out results/serving_load.json --hardware "two CPU cores"
+    python benchmarks/serving_load.py --minutes 10 --out results/serving_load.json --hardware "two CPU cores"
 
 Every request is a problem of its own: random cells of the giant maze at most eight steps apart, all options as they are
 by default. A client asks again as soon as it is answered; one that is told to come back does so when it was told. The
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import resource
 import shutil
 import socket
@@ -30,7 +29,8 @@ from typing import Any
 import numpy as np
 import tyro
 from figures import Figures
-from reproduce import Clock, compdiffuser_command
+from reproduce import Clock, command, resident
+from serving import served
 
 from compdiffuser.presets import preset
 
@@ -44,8 +44,8 @@ class Benchmark:
     out: Path = Path("results/serving_load.json")
     hardware: str = "this machine"
     clients: int = 50
-    seconds: float = 60.0
-    """Of each measurement, after the warm-up."""
+    minutes: float = 1.0
+    """Of each measurement with several clients, after the warm-up; one with a single client takes one."""
     warm_up: float = 20.0
     """Seconds until all clients have been answered about once."""
     idle: int = 1000
@@ -56,6 +56,8 @@ class Benchmark:
 class Load:
     """What a number of clients saw."""
 
+    seconds: float
+    """From the beginning to the end, warm-up included."""
     answered: list[tuple[float, float, dict[str, Any]]] = field(default_factory=list)
     """When, after how many seconds, and what."""
     refused: int = 0
@@ -70,24 +72,26 @@ class Load:
 def main() -> None:
     options = tyro.cli(Benchmark)
     busy = [round(value, 2) for value in os.getloadavg()]  # of others, before anything is measured
-    asked = {"model": MODEL, "clients": options.clients, "seconds": options.seconds, "warm_up": options.warm_up}
-    about = {"load_average": busy, **asked}
-    note = Figures(options.out, "python benchmarks/serving_load.py", options.hardware, "serving", about=about).note
-    with served() as (address, server):
+    about = {"load_average": busy, "model": MODEL, "clients": options.clients, "idle": options.idle}
+    about |= {"minutes": options.minutes, "warm_up": options.warm_up}
+    told = command("python benchmarks/serving_load.py", options, ("clients", "minutes", "warm_up", "idle"))
+    note = Figures(options.out, told, options.hardware, "serving", about=about).note
+    alone, together = options.warm_up + 60, options.warm_up + 60 * options.minutes
+    with served() as (address, server, log):
         if shutil.which("chromium"):
             first_second(address, note)
-        one = run(address, server, 1, options)
-        sparing = run(address, server, 1, options, wave=1)
-        many = run(address, server, options.clients, options)
+        one = run(address, server, 1, alone)
+        sparing = run(address, server, 1, alone, wave=1)
+        many = run(address, server, options.clients, together)
         with idlers(address, options.idle):
-            beside = run(address, server, options.clients, options)
+            beside = run(address, server, options.clients, together)
     rates = []
     crowd = f"{options.clients} clients"
     strained = f"{crowd} beside {options.idle} idle connections"
     named = (one, "one client"), (sparing, "one client that asks for waves of 1"), (many, crowd), (beside, strained)
     for load, who in named:
         answers = load.after(options.warm_up)
-        rates.append(len(answers) / options.seconds)
+        rates.append(len(answers) / (load.seconds - options.warm_up))
         seconds = sorted(taken for _, taken, _ in answers)
         note(f"{who}, plans per second", rates[-1], "1/s")
         note(f"{who}, seconds to a plan, median", statistics.median(seconds), "s")
@@ -104,37 +108,24 @@ def main() -> None:
     note(f"{crowd}, answers 429", many.refused, "")
     note(f"{strained}, errors other than 429", len(beside.errors), "", target=0)
     note(f"{strained}, share of the plans", rates[3] / rates[2], "×", target=0.5, bound="at least")
-    settled = many.memory[int(options.warm_up) :]
-    third = len(settled) // 3
-    note("memory of the server, first third of the minute", statistics.mean(settled[:third]), "MiB")
-    note("memory of the server, last third of the minute", statistics.mean(settled[-third:]), "MiB")
+    note(f"{strained}, answers 429", beside.refused, "")
+    note("tracebacks in the log", log().count("Traceback"), "", target=0)
+    settled = many.memory[int(options.warm_up) :] + beside.memory
+    tenth = len(settled) // 10
+    first, last = statistics.mean(settled[:tenth]), statistics.mean(settled[-tenth:])
+    note("memory of the server, first tenth of the time with several clients", first, "MiB")
+    note("memory of the server, last tenth of the time with several clients", last, "MiB", target=round(1.1 * first))
     for error in dict.fromkeys(one.errors + sparing.errors + many.errors + beside.errors):
         print("error:", error, flush=True)
 
 
-@contextmanager
-def served() -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A server as a user starts it, and its address."""
-    command = compdiffuser_command("serve", "--port", "0")
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        address = next(found[0] for line in server.stderr if (found := re.search(r"http://\S+", line)))
-        urllib.request.urlopen(f"{address}/healthz", timeout=60).close()
-        try:
-            yield address, server
-        finally:
-            server.terminate()
-
-
-def run(address: str, server: subprocess.Popen[str], clients: int, options: Benchmark, **asked: Any) -> Load:
-    """So many clients at once, each asking again as soon as it is answered."""
-    load, clock = Load(), Clock()
-    end = options.warm_up + options.seconds
+def run(address: str, server: subprocess.Popen[str], clients: int, end: float, **asked: Any) -> Load:
+    """So many clients at once for `end` seconds, each asking again as soon as it is answered."""
+    load, clock = Load(end), Clock()
 
     def watch() -> None:
         while clock.seconds < end:
-            status = Path(f"/proc/{server.pid}/status").read_text()
-            load.memory.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
+            load.memory.append(resident(server.pid))
             time.sleep(1)
 
     def ask(number: int) -> None:

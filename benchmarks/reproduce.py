@@ -22,6 +22,13 @@ CALM = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}
 """For processes that run side by side."""
 
 
+CHILD = """import sys
+from compdiffuser.runs import end_with
+end_with(int(sys.argv.pop(1)))
+from compdiffuser.cli import main
+sys.exit(main())"""
+
+
 class Failed(RuntimeError):
     """A command that ended with an error."""
 
@@ -51,8 +58,8 @@ class Clock:
 
 
 def compdiffuser_command(*arguments: str) -> list[str]:
-    """`compdiffuser …` as this Python runs it."""
-    return [sys.executable, "-m", "compdiffuser", *arguments]
+    """`compdiffuser …` as this Python runs it, in a process that ends with this one."""
+    return [sys.executable, "-c", CHILD, str(os.getpid()), *arguments]
 
 
 def compdiffuser(*arguments: str, **environment: str) -> str:

@@ -39,6 +39,8 @@ COLUMNS = ("tried", "one sentence", "enough", "no sentence", "crashes", "hangs",
 MODEL = "robotics-pointmaze-umaze-v0"
 ENOUGH = 2**28
 """Bytes of a disk on which every command has enough."""
+PAGE = resource.getpagesize()
+"""Bytes of the smallest file system."""
 STARTS, FEW = 2**28, 16
 """Bytes of memory and open files without which neither Python nor NumPy start."""
 
@@ -67,19 +69,16 @@ def planned(folder: Path) -> dict[str, Any]:
 
 
 def report(out: Path, before: Path) -> list[str]:
-    """The project's own pages, without what was written into their tables."""
+    """A page whose tables are not written yet, and the project's results."""
     root = Path(__file__).parents[1]
     if not (out / "results").exists():
         shutil.copytree(root / "results", out / "results")
-        shutil.copy(root / "README.md", out)
-        shutil.copytree(root / "docs", out / "docs", ignore=lambda folder, names: [n for n in names if "." not in n])
-        for page in [out / "README.md", *out.glob("docs/*.md")]:
-            page.write_text(page.read_text().replace("| --- |", "| -- |"))
+        (out / "README.md").write_text("<!-- table: planner-training -->\n<!-- /table -->\n")
     return compdiffuser_command("report", "--root", str(out))
 
 
 def reported(folder: Path) -> dict[str, Any]:
-    return {path.name: path.read_text() for path in [folder / "README.md", *folder.glob("docs/*.md")]}
+    return {"page": (folder / "README.md").read_text()}
 
 
 def serve(out: Path, before: Path) -> list[str]:
@@ -102,8 +101,10 @@ class Room:
     environment: dict[str, str] = field(default_factory=dict)
     limits: dict[int, int] = field(default_factory=dict)
     stdout: Any = subprocess.DEVNULL
+    restrict: Callable[[], None] = lambda: None
+    """Makes it scarce, once what the command reads lies in its folder."""
     relieve: Callable[[], None] = lambda: None
-    """Makes enough of it available, in the same folder."""
+    """Makes enough of it available again."""
 
 
 @dataclass
@@ -127,22 +128,34 @@ Scarce = Callable[[Path, Took, random.Random], AbstractContextManager[Room]]
 
 @contextmanager
 def full_disk(folder: Path, took: Took, rng: random.Random) -> Iterator[Room]:
-    with mounted(folder, rng.randrange(0, took.disk + 1)):
-        yield Room(folder, relieve=lambda: run("mount", "-o", f"remount,size={ENOUGH}", str(folder)))
+    left = rng.randrange(0, took.disk + 1)
+
+    def resize(size: int) -> None:
+        run("mount", "-o", f"remount,size={size}", str(folder))
+
+    def used() -> int:
+        found = os.statvfs(folder)
+        return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+    with mounted(folder, ENOUGH):
+        yield Room(folder, restrict=lambda: resize(max(used() + left, PAGE)), relieve=lambda: resize(ENOUGH))
 
 
 @contextmanager
 def full_temporary(folder: Path, took: Took, rng: random.Random) -> Iterator[Room]:
     elsewhere = folder.with_name("temporary")
-    with mounted(elsewhere, 0):
+    with mounted(elsewhere, PAGE):
         yield Room(folder, {"TMPDIR": str(elsewhere)})
 
 
 @contextmanager
 def read_only(folder: Path, took: Took, rng: random.Random) -> Iterator[Room]:
     with mounted(folder, ENOUGH):
-        run("mount", "-o", "remount,ro", str(folder))
-        yield Room(folder, relieve=lambda: run("mount", "-o", "remount,rw", str(folder)))
+        how = ("mount", "-o")
+        yield Room(
+            folder, restrict=lambda: run(*how, "remount,ro", str(folder)),
+            relieve=lambda: run(*how, "remount,rw", str(folder)),
+        )  # fmt: skip
 
 
 @contextmanager
@@ -174,9 +187,9 @@ MOUNTED = ("full disk", "full temporary folder", "read-only disk")
 
 @contextmanager
 def mounted(folder: Path, size: int) -> Iterator[None]:
-    """A file system of so many bytes, and of one page at least."""
+    """A file system of so many bytes."""
     folder.mkdir(parents=True, exist_ok=True)
-    run("mount", "-t", "tmpfs", "-o", f"size={max(size, resource.getpagesize())}", "tmpfs", str(folder))
+    run("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder))
     try:
         yield
     finally:
@@ -189,7 +202,7 @@ def run(*line: str) -> None:
 
 def can_mount(room: Path) -> bool:
     try:
-        with mounted(room / "try", 0):
+        with mounted(room / "try", PAGE):
             return True
     except (OSError, subprocess.CalledProcessError):
         return False
@@ -204,7 +217,8 @@ class Scarcity:
         outcome, said = self.attempt(Room(made))
         assert outcome == "enough", f"{command.name} undisturbed: {outcome}: {said}"
         self.expected = command.made(made)
-        self.took.disk = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
+        written = (path for path in made.rglob("*") if path.is_file() and path.parent.name != "results")
+        self.took.disk = sum(path.stat().st_size for path in written)
 
     def lack(self, scarce: Scarce, rng: random.Random) -> list[str]:
         """Run it with too little and then with enough: what came of it."""
@@ -227,9 +241,9 @@ class Scarcity:
             for kind, most in place.limits.items():
                 resource.setrlimit(kind, (most, most))
 
-        with suppress(OSError):  # of a disk that is full or read-only
-            place.out.mkdir(parents=True, exist_ok=True)
+        place.out.mkdir(parents=True, exist_ok=True)
         line = self.command.line(place.out, self.before)
+        place.restrict()
         home = {"COMPDIFFUSER_HOME": str(self.before / "home")}
         with tempfile.TemporaryFile("w+") as said:
             process = subprocess.Popen(

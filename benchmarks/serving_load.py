@@ -1,6 +1,6 @@
 """How a server holds up: the page's first second, one client, fifty, and fifty beside a thousand that say nothing.
 
-    python benchmarks/serving_load.py --minutes 10 --out results/serving_load.json --hardware "two CPU cores"
+    python benchmarks/serving_load.py --minutes 10 --idle-minutes 4 --hardware "two CPU cores"
 
 Every request is a problem of its own: random cells of the giant maze at most eight steps apart, all options as they are
 by default. A client asks again as soon as it is answered; one that is told to come back does so when it was told. The
@@ -10,6 +10,7 @@ machine should be idle.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import resource
 import shutil
@@ -45,7 +46,9 @@ class Benchmark:
     hardware: str = "this machine"
     clients: int = 50
     minutes: float = 1.0
-    """Of each measurement with several clients, after the warm-up; one with a single client takes one."""
+    """Of the measurement with several clients, after the warm-up; those with a single client take one."""
+    idle_minutes: float = 1.0
+    """Of the measurement beside idle connections."""
     warm_up: float = 20.0
     """Seconds until all clients have been answered about once."""
     idle: int = 1000
@@ -73,10 +76,12 @@ def main() -> None:
     options = tyro.cli(Benchmark)
     busy = [round(value, 2) for value in os.getloadavg()]  # of others, before anything is measured
     about = {"load_average": busy, "model": MODEL, "clients": options.clients, "idle": options.idle}
-    about |= {"minutes": options.minutes, "warm_up": options.warm_up}
-    told = command("python benchmarks/serving_load.py", options, ("clients", "minutes", "warm_up", "idle"))
+    about |= {"minutes": options.minutes, "idle_minutes": options.idle_minutes, "warm_up": options.warm_up}
+    told = command(
+        "python benchmarks/serving_load.py", options, ("clients", "minutes", "idle_minutes", "warm_up", "idle")
+    )
     note = Figures(options.out, told, options.hardware, "serving", about=about).note
-    alone, together = options.warm_up + 60, options.warm_up + 60 * options.minutes
+    alone, together, strained = (options.warm_up + 60 * each for each in (1, options.minutes, options.idle_minutes))
     with served() as (address, server, log):
         if shutil.which("chromium"):
             first_second(address, note)
@@ -84,11 +89,11 @@ def main() -> None:
         sparing = run(address, server, 1, alone, wave=1)
         many = run(address, server, options.clients, together)
         with idlers(address, options.idle):
-            beside = run(address, server, options.clients, together)
+            beside = run(address, server, options.clients, strained)
     rates = []
     crowd = f"{options.clients} clients"
-    strained = f"{crowd} beside {options.idle} idle connections"
-    named = (one, "one client"), (sparing, "one client that asks for waves of 1"), (many, crowd), (beside, strained)
+    besieged = f"{crowd} beside {options.idle} idle connections"
+    named = (one, "one client"), (sparing, "one client that asks for waves of 1"), (many, crowd), (beside, besieged)
     for load, who in named:
         answers = load.after(options.warm_up)
         rates.append(len(answers) / (load.seconds - options.warm_up))
@@ -106,9 +111,9 @@ def main() -> None:
     note(f"{crowd} against one that asks for waves of 1", rates[2] / rates[1], "×")
     note(f"{crowd}, errors other than 429", len(many.errors), "", target=0)
     note(f"{crowd}, answers 429", many.refused, "")
-    note(f"{strained}, errors other than 429", len(beside.errors), "", target=0)
-    note(f"{strained}, share of the plans", rates[3] / rates[2], "×", target=0.5, bound="at least")
-    note(f"{strained}, answers 429", beside.refused, "")
+    note(f"{besieged}, errors other than 429", len(beside.errors), "", target=0)
+    note(f"{besieged}, share of the plans", rates[3] / rates[2], "×", target=0.5, bound="at least")
+    note(f"{besieged}, answers 429", beside.refused, "")
     note("tracebacks in the log", log().count("Traceback"), "", target=0)
     settled = many.memory[int(options.warm_up) :] + beside.memory
     tenth = len(settled) // 10
@@ -159,38 +164,38 @@ def run(address: str, server: subprocess.Popen[str], clients: int, end: float, *
 
 @contextmanager
 def idlers(address: str, count: int) -> Iterator[None]:
-    """Connections that keep silent, or send a head by a byte a second."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 2 * count), hard), hard))
-    host, port = address.removeprefix("http://").split(":")
-    held: dict[int, socket.socket] = {}
-    over = threading.Event()
-
-    def hold() -> None:
-        while not over.wait(1.0):
-            for number in range(count):
-                try:
-                    if number not in held:
-                        held[number] = socket.create_connection((host, int(port)), timeout=5)
-                        held[number].setblocking(False)
-                    if number % 2:
-                        held[number].send(b"G")
-                    if held[number].recv(4096) == b"":
-                        raise ConnectionResetError
-                except BlockingIOError:
-                    pass  # it is still open, and has nothing to say
-                except OSError:
-                    held.pop(number, None)
-
-    holding = threading.Thread(target=hold)
+    """Connections that keep silent, or send a head by a byte a second, held by a process of their own."""
+    context = multiprocessing.get_context("spawn")
+    over = context.Event()
+    holding = context.Process(target=hold, args=(address, count, over), daemon=True)
     holding.start()
     try:
         yield
     finally:
         over.set()
         holding.join()
-        for connection in held.values():
-            connection.close()
+
+
+def hold(address: str, count: int, over: Any) -> None:
+    """Hold so many connections until it is over; one that is closed is opened again."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 2 * count), hard), hard))
+    host, port = address.removeprefix("http://").split(":")
+    held: dict[int, socket.socket] = {}
+    while not over.wait(1.0):
+        for number in range(count):
+            try:
+                if number not in held:
+                    held[number] = socket.create_connection((host, int(port)), timeout=5)
+                    held[number].setblocking(False)
+                if number % 2:
+                    held[number].send(b"G")
+                if held[number].recv(4096) == b"":
+                    raise ConnectionResetError
+            except BlockingIOError:
+                pass  # it is still open, and has nothing to say
+            except OSError:
+                held.pop(number, None)
 
 
 def problem_stream(seed: int) -> Iterator[dict[str, Any]]:

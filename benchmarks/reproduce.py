@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from compdiffuser import artifact
 from compdiffuser.artifact import CONFIG
-from compdiffuser.files import read_json, write_json
+from compdiffuser.files import read_json, replacing, write_json
 
 CALM = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}
 """For processes that run side by side."""
@@ -135,11 +136,10 @@ def updating(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def ship(run: Path, target: Path) -> None:
-    """Copy an artifact and its log, without what a run resumes from. Its config, which names the rest, comes last."""
-    target.mkdir(parents=True, exist_ok=True)
-    parts = [part["file"] for part in read_json(run / CONFIG)["parts"].values()]
-    for file in (*parts, "log.csv", CONFIG):
-        shutil.copy(run / file, target / file)
+    """Copy an artifact, which takes the place of an older one at once, and its log, without what a run resumes from."""
+    artifact.copy(run, target)
+    with replacing(target / "log.csv") as temporary:
+        shutil.copy(run / "log.csv", temporary)
 
 
 def command(start: str, options: Any, names: Sequence[str], **more: Any) -> str:

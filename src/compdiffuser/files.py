@@ -24,8 +24,11 @@ GRACE = 1.0
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path to write to; it becomes `path` when the block ends well, and vanishes when it does not."""
+def replacing(path: str | Path, named: bool = True) -> Iterator[Path]:
+    """A temporary path to write to; it becomes `path` when the block ends well, and vanishes when it does not.
+
+    Without `named`, `sync_folder` is left to whoever writes several files: until then, a power cut may lose its name.
+    """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{_host()}.{os.getpid()}.tmp")
     try:
@@ -35,7 +38,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-        sync_folder(path.parent)
+        if named:
+            sync_folder(path.parent)
     except OSError as error:
         raise _refused(path, error) from error
     finally:

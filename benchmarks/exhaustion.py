@@ -302,8 +302,7 @@ def main(options: Benchmark) -> None:
                 rng = random.Random(f"{options.seed} {each.name} {name}")
                 for _ in range(options.times):
                     counts[name].update(scarcity.lack(RESOURCES[name], rng))
-        for name in chosen:
-            note(figures, name, counts[name], COLUMNS)
+                note(figures, name, counts[name], COLUMNS)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """How a server holds up: the page's first second, one client, fifty, and fifty beside a thousand that say nothing.
 
-    python benchmarks/serving_load.py --minutes 10 --idle-minutes 4 --hardware "two CPU cores"
+    python benchmarks/serving_load.py --hardware "two CPU cores"
+    python benchmarks/serving_load.py --endurance --minutes 10 --idle-minutes 4 --hardware "two CPU cores"
 
 Every request is a problem of its own: random cells of the giant maze at most eight steps apart, all options as they are
 by default. A client asks again as soon as it is answered; one that is told to come back does so when it was told. The
-machine should be idle.
+machine should be idle. `--endurance` looks at answers and memory alone, and writes results/serving_endurance.json.
 """
 
 from __future__ import annotations
@@ -42,13 +43,15 @@ STEPS = 8
 
 @dataclass(frozen=True)
 class Benchmark:
-    out: Path = Path("results/serving_load.json")
+    results: Path = Path("results")
     hardware: str = "this machine"
     clients: int = 50
     minutes: float = 1.0
     """Of the measurement with several clients, after the warm-up; those with a single client take one."""
     idle_minutes: float = 1.0
     """Of the measurement beside idle connections."""
+    endurance: bool = False
+    """Leave out the page and the single client, and figures of speed."""
     warm_up: float = 20.0
     """Seconds until all clients have been answered about once."""
     idle: int = 1000
@@ -71,57 +74,75 @@ class Load:
     def after(self, moment: float) -> list[tuple[float, float, dict[str, Any]]]:
         return [answer for answer in self.answered if answer[0] >= moment]
 
+    def rate(self, warm_up: float) -> float:
+        """Plans per second."""
+        return len(self.after(warm_up)) / (self.seconds - warm_up)
+
 
 def main() -> None:
     options = tyro.cli(Benchmark)
     busy = [round(value, 2) for value in os.getloadavg()]  # of others, before anything is measured
     about = {"load_average": busy, "model": MODEL, "clients": options.clients, "idle": options.idle}
     about |= {"minutes": options.minutes, "idle_minutes": options.idle_minutes, "warm_up": options.warm_up}
-    told = command(
-        "python benchmarks/serving_load.py", options, ("clients", "minutes", "idle_minutes", "warm_up", "idle")
-    )
-    note = Figures(options.out, told, options.hardware, "serving", about=about).note
-    alone, together, strained = (options.warm_up + 60 * each for each in (1, options.minutes, options.idle_minutes))
+    asked = ("endurance", "clients", "minutes", "idle_minutes", "warm_up", "idle")
+    told = command("python benchmarks/serving_load.py", options, asked).replace("--endurance True", "--endurance")
+    group = "endurance" if options.endurance else "serving"
+    out = options.results / f"serving_{'endurance' if options.endurance else 'load'}.json"
+    note = Figures(out, told, options.hardware, group, about=about).note
     with served() as (address, server, log):
-        if shutil.which("chromium"):
-            first_second(address, note)
-        one = run(address, server, 1, alone)
-        sparing = run(address, server, 1, alone, wave=1)
-        many = run(address, server, options.clients, together)
-        with idlers(address, options.idle):
-            beside = run(address, server, options.clients, strained)
-    rates = []
-    crowd = f"{options.clients} clients"
-    besieged = f"{crowd} beside {options.idle} idle connections"
-    named = (one, "one client"), (sparing, "one client that asks for waves of 1"), (many, crowd), (beside, besieged)
-    for load, who in named:
-        answers = load.after(options.warm_up)
-        rates.append(len(answers) / (load.seconds - options.warm_up))
-        seconds = sorted(taken for _, taken, _ in answers)
-        note(f"{who}, plans per second", rates[-1], "1/s")
-        note(f"{who}, seconds to a plan, median", statistics.median(seconds), "s")
-        note(f"{who}, seconds to a plan, 95%", seconds[int(0.95 * (len(seconds) - 1))], "s")
-        note(f"{who}, share of plans certified", statistics.mean(plan["ok"] for _, _, plan in answers), "")
-        note(
-            f"{who}, score of a plan, median (lower is better)",
-            statistics.median(plan["score"] for *_, plan in answers),
-            "",
-        )
-    note(f"{crowd} against one", rates[2] / rates[0], "×", target=3, bound="at least")
-    note(f"{crowd} against one that asks for waves of 1", rates[2] / rates[1], "×")
-    note(f"{crowd}, errors other than 429", len(many.errors), "", target=0)
-    note(f"{crowd}, answers 429", many.refused, "")
-    note(f"{besieged}, errors other than 429", len(beside.errors), "", target=0)
-    note(f"{besieged}, share of the plans", rates[3] / rates[2], "×", target=0.5, bound="at least")
-    note(f"{besieged}, answers 429", beside.refused, "")
+        loads = measured(address, server, options, note)
+    for who, load in loads.items():
+        speed(who, load, options.warm_up, note, briefly=options.endurance)
+    crowd, besieged = list(loads)[-2:]
+    rates = {who: load.rate(options.warm_up) for who, load in loads.items()}
+    if not options.endurance:
+        one, sparing = list(loads)[:2]
+        note(f"{crowd} against one", rates[crowd] / rates[one], "×", target=3, bound="at least")
+        note(f"{crowd} against one that asks for waves of 1", rates[crowd] / rates[sparing], "×")
+    for who in (crowd, besieged):
+        note(f"{who}, errors other than 429", len(loads[who].errors), "", target=0)
+        note(f"{who}, answers 429", loads[who].refused, "")
+    note(f"{besieged}, share of the plans", rates[besieged] / rates[crowd], "×", target=0.5, bound="at least")
     note("tracebacks in the log", log().count("Traceback"), "", target=0)
-    settled = many.memory[int(options.warm_up) :] + beside.memory
+    settled = loads[crowd].memory[int(options.warm_up) :] + loads[besieged].memory
     tenth = len(settled) // 10
     first, last = statistics.mean(settled[:tenth]), statistics.mean(settled[-tenth:])
     note("memory of the server, first tenth of the time with several clients", first, "MiB")
     note("memory of the server, last tenth of the time with several clients", last, "MiB", target=round(1.1 * first))
-    for error in dict.fromkeys(one.errors + sparing.errors + many.errors + beside.errors):
+    for error in dict.fromkeys(error for load in loads.values() for error in load.errors):
         print("error:", error, flush=True)
+
+
+def measured(
+    address: str, server: subprocess.Popen[str], options: Benchmark, note: Callable[..., None]
+) -> dict[str, Load]:
+    """What clients saw, by who they were."""
+    alone, together, strained = (options.warm_up + 60 * each for each in (1, options.minutes, options.idle_minutes))
+    crowd, loads = f"{options.clients} clients", dict[str, Load]()
+    if not options.endurance:
+        if shutil.which("chromium"):
+            first_second(address, note)
+        loads["one client"] = run(address, server, 1, alone)
+        loads["one client that asks for waves of 1"] = run(address, server, 1, alone, wave=1)
+    loads[crowd] = run(address, server, options.clients, together)
+    with idlers(address, options.idle):
+        loads[f"{crowd} beside {options.idle} idle connections"] = run(address, server, options.clients, strained)
+    return loads
+
+
+def speed(who: str, load: Load, warm_up: float, note: Callable[..., None], briefly: bool) -> None:
+    """How fast answers came, and how good they were."""
+    answers = load.after(warm_up)
+    seconds = sorted(taken for _, taken, _ in answers)
+    count = ("plans", len(answers), "") if briefly else ("plans per second", load.rate(warm_up), "1/s")
+    note(f"{who}, {count[0]}", *count[1:])
+    note(f"{who}, seconds to a plan, median", statistics.median(seconds), "s")
+    note(f"{who}, seconds to a plan, 95%", seconds[int(0.95 * (len(seconds) - 1))], "s")
+    if briefly:
+        return
+    note(f"{who}, share of plans certified", statistics.mean(plan["ok"] for _, _, plan in answers), "")
+    scores = [plan["score"] for *_, plan in answers]
+    note(f"{who}, score of a plan, median (lower is better)", statistics.median(scores), "")
 
 
 def run(address: str, server: subprocess.Popen[str], clients: int, end: float, **asked: Any) -> Load:

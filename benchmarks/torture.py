@@ -29,7 +29,7 @@ from typing import Any
 import tyro
 from damage import KINDS, damage_all
 from figures import Figures
-from reproduce import CALM, Clock, compdiffuser_command
+from reproduce import CALM, Clock, command, compdiffuser_command
 
 from compdiffuser.artifact import CONFIG
 from compdiffuser.files import read_json, sha256
@@ -271,16 +271,16 @@ def note(figures: Figures, row: str, counts: Counter[str], columns: tuple[str, .
 def torture(options: Benchmark, room: Path, figures: Figures) -> None:
     """Kill every command that was asked for; each is run undisturbed before, and later ones use what it made."""
     chosen = [each.name for each in COMMANDS if not options.only or each.name in options.only]
-    for command in COMMANDS:
-        rng = random.Random(f"{options.seed} {command.name}")
-        tortured = Torture(command, room / "tortured", room / "before", rng)
-        if command.name in chosen:
-            tortured.kill(len(range(chosen.index(command.name), options.kills, len(chosen))))
-            note(figures, command.name, tortured.counts, KILLS)
+    for each in COMMANDS:
+        rng = random.Random(f"{options.seed} {each.name}")
+        tortured = Torture(each, room / "tortured", room / "before", rng)
+        if each.name in chosen:
+            tortured.kill(len(range(chosen.index(each.name), options.kills, len(chosen))))
+            note(figures, each.name, tortured.counts, KILLS)
 
 
 def main(options: Benchmark) -> None:
-    told = "python benchmarks/torture.py " + " ".join(sys.argv[1:])
+    told = command("python benchmarks/torture.py", options, ("kills", "flips", "seed"))
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         if options.kills:

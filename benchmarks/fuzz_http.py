@@ -3,8 +3,8 @@
     python benchmarks/fuzz_http.py --requests 100000 --out results/fuzz_http.json --hardware "two CPU cores"
 
 A third is made up from the server's own OpenAPI document, a third by hand from sound requests with something wrong in
-them, and a third is not quite HTTP. The same seed makes the same requests. A failure is an answer of 500 or more other
-than "too busy" and "stopping", a traceback in the log, an error without a sentence in JSON, or no answer at all.
+them, and a third is not quite HTTP. The same seed makes the same requests. A failure is an answer of 500 or more, a
+traceback in the log, an error without a sentence in JSON, or no answer at all.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ import time
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import tyro
 from figures import Figures
-from reproduce import compdiffuser_command
+from reproduce import command, resident
+from serving import served
 
 CONTINUE = re.compile(rb"\AHTTP/1\.1 100[^\r]*\r\n\r\n")
 LEAVES = 0.3
@@ -84,8 +82,9 @@ class Found:
 def main() -> None:
     options = tyro.cli(Benchmark)
     asked = {"requests": options.requests, "seed": options.seed, "clients": options.clients}
-    note = Figures(options.out, "python benchmarks/fuzz_http.py", options.hardware, "fuzzing", about=asked).note
-    with served() as (address, server, log):
+    told = command("python benchmarks/fuzz_http.py", options, ("requests", "seed", "clients"))
+    note = Figures(options.out, told, options.hardware, "fuzzing", about=asked).note
+    with served("--device", "cpu", "--models", MODEL, "--timeout", "5") as (address, server, log):
         schema = json.load(urllib.request.urlopen(f"{address}/openapi.json"))
         begun = time.perf_counter()
         found = bombard(address, server, schema, options)
@@ -94,37 +93,18 @@ def main() -> None:
     tracebacks = log().count("Traceback")
     note("requests", sum(found.statuses.values()), "")
     note("requests per second", options.requests / seconds, "1/s")
-    note("answers of 500 and more, other than busy and stopping", bad(found.statuses), "", target=0)
+    note("answers of 500 and more", bad(found.statuses), "", target=0)
     note("tracebacks in the log", tracebacks, "", target=0)
     note("failures of any kind", len(found.failures), "", target=0)
     note("server is well afterwards", int(status_of(alive) == 200), "", target=1, bound="at least")
     settled = [memory for number, memory in found.memory if number >= options.requests // 2] or [0.0]
     note("memory of the server half-way", settled[0], "MiB")
-    note("memory of the server at the end", settled[-1], "MiB")
+    note("memory of the server at the end", settled[-1], "MiB", target=round(1.1 * settled[0]))
     print("answers:", dict(sorted(found.statuses.items())))
     for failure in found.failures[:20]:
         print("failure:", failure)
     if tracebacks:
         print(log()[-4000:])
-
-
-@contextmanager
-def served() -> Iterator[tuple[str, subprocess.Popen[str], Any]]:
-    """A server as a user starts it: its address, its process, and what it has logged so far."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "log"
-        command = compdiffuser_command("serve", "--port", "0", "--device", "cpu", "--models", MODEL, "--timeout", "5")
-        with open(path, "w") as file, subprocess.Popen(command, stderr=file, text=True) as server:
-            while not (found := re.search(r"http://\S+", path.read_text())):
-                assert server.poll() is None, path.read_text()
-                time.sleep(0.05)
-            kept: list[str] = []
-            try:
-                yield found[0], server, lambda: kept[0] if kept else path.read_text(errors="replace")
-            finally:
-                server.terminate()
-                server.wait(timeout=60)
-                kept.append(path.read_text(errors="replace"))
 
 
 def bombard(address: str, server: subprocess.Popen[str], schema: dict[str, Any], options: Benchmark) -> Found:
@@ -307,13 +287,7 @@ def judged(reply: bytes, head_only: bool = False) -> str | None:
 
 def bad(statuses: Counter[int]) -> int:
     """Answers that say that the server failed."""
-    return sum(count for status, count in statuses.items() if status >= 500 and status not in (503, 504))
-
-
-def resident(process: int) -> float:
-    """MiB of a process."""
-    status = Path(f"/proc/{process}/status").read_text()
-    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+    return sum(count for status, count in statuses.items() if status >= 500)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from compdiffuser import artifact
 from compdiffuser.artifact import CONFIG
-from compdiffuser.files import read_json, write_json
+from compdiffuser.files import read_json, replacing, write_json
 
 CALM = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}
 """For processes that run side by side."""
+
+
+CHILD = """import sys
+from compdiffuser.runs import end_with
+end_with(int(sys.argv.pop(1)))
+from compdiffuser.cli import main
+sys.exit(main())"""
 
 
 class Failed(RuntimeError):
@@ -50,8 +59,8 @@ class Clock:
 
 
 def compdiffuser_command(*arguments: str) -> list[str]:
-    """`compdiffuser …` as this Python runs it."""
-    return [sys.executable, "-m", "compdiffuser", *arguments]
+    """`compdiffuser …` as this Python runs it, in a process that ends with this one."""
+    return [sys.executable, "-c", CHILD, str(os.getpid()), *arguments]
 
 
 def compdiffuser(*arguments: str, **environment: str) -> str:
@@ -83,6 +92,12 @@ def measured(*arguments: str) -> tuple[str, dict[str, float]]:
             raise Failed(arguments, complained.read())
         unit = 1 if sys.platform == "darwin" else 1024
         return said.read(), {"seconds": round(clock.seconds, 1), "peak_memory": usage.ru_maxrss * unit}
+
+
+def resident(process: int) -> float:
+    """MiB of memory that a process holds."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
 
 
 def share_of_cores(jobs: int) -> int:
@@ -121,11 +136,10 @@ def updating(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def ship(run: Path, target: Path) -> None:
-    """Copy an artifact and its log, without what a run resumes from. Its config, which names the rest, comes last."""
-    target.mkdir(parents=True, exist_ok=True)
-    parts = [part["file"] for part in read_json(run / CONFIG)["parts"].values()]
-    for file in (*parts, "log.csv", CONFIG):
-        shutil.copy(run / file, target / file)
+    """Copy an artifact, which takes the place of an older one at once, and its log, without what a run resumes from."""
+    artifact.copy(run, target)
+    with replacing(target / "log.csv") as temporary:
+        shutil.copy(run / "log.csv", temporary)
 
 
 def command(start: str, options: Any, names: Sequence[str], **more: Any) -> str:

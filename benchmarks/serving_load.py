@@ -1,17 +1,18 @@
 """How a server holds up: the page's first second, one client, fifty, and fifty beside a thousand that say nothing.
 
-    python benchmarks/serving_load.py --out results/serving_load.json --hardware "two CPU cores"
+    python benchmarks/serving_load.py --hardware "two CPU cores"
+    python benchmarks/serving_load.py --endurance --minutes 10 --idle-minutes 4 --hardware "two CPU cores"
 
 Every request is a problem of its own: random cells of the giant maze at most eight steps apart, all options as they are
 by default. A client asks again as soon as it is answered; one that is told to come back does so when it was told. The
-machine should be idle.
+machine should be idle. `--endurance` looks at answers and memory alone, and writes results/serving_endurance.json.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import re
 import resource
 import shutil
 import socket
@@ -30,7 +31,8 @@ from typing import Any
 import numpy as np
 import tyro
 from figures import Figures
-from reproduce import Clock, compdiffuser_command
+from reproduce import Clock, command, resident
+from serving import served
 
 from compdiffuser.presets import preset
 
@@ -41,11 +43,15 @@ STEPS = 8
 
 @dataclass(frozen=True)
 class Benchmark:
-    out: Path = Path("results/serving_load.json")
+    results: Path = Path("results")
     hardware: str = "this machine"
     clients: int = 50
-    seconds: float = 60.0
-    """Of each measurement, after the warm-up."""
+    minutes: float = 1.0
+    """Of the measurement with several clients, after the warm-up; those with a single client take one."""
+    idle_minutes: float = 1.0
+    """Of the measurement beside idle connections."""
+    endurance: bool = False
+    """Leave out the page and the single client, and figures of speed."""
     warm_up: float = 20.0
     """Seconds until all clients have been answered about once."""
     idle: int = 1000
@@ -56,6 +62,8 @@ class Benchmark:
 class Load:
     """What a number of clients saw."""
 
+    seconds: float
+    """From the beginning to the end, warm-up included."""
     answered: list[tuple[float, float, dict[str, Any]]] = field(default_factory=list)
     """When, after how many seconds, and what."""
     refused: int = 0
@@ -66,75 +74,84 @@ class Load:
     def after(self, moment: float) -> list[tuple[float, float, dict[str, Any]]]:
         return [answer for answer in self.answered if answer[0] >= moment]
 
+    def rate(self, warm_up: float) -> float:
+        """Plans per second."""
+        return len(self.after(warm_up)) / (self.seconds - warm_up)
+
 
 def main() -> None:
     options = tyro.cli(Benchmark)
     busy = [round(value, 2) for value in os.getloadavg()]  # of others, before anything is measured
-    asked = {"model": MODEL, "clients": options.clients, "seconds": options.seconds, "warm_up": options.warm_up}
-    about = {"load_average": busy, **asked}
-    note = Figures(options.out, "python benchmarks/serving_load.py", options.hardware, "serving", about=about).note
-    with served() as (address, server):
-        if shutil.which("chromium"):
-            first_second(address, note)
-        one = run(address, server, 1, options)
-        sparing = run(address, server, 1, options, wave=1)
-        many = run(address, server, options.clients, options)
-        with idlers(address, options.idle):
-            beside = run(address, server, options.clients, options)
-    rates = []
-    crowd = f"{options.clients} clients"
-    strained = f"{crowd} beside {options.idle} idle connections"
-    named = (one, "one client"), (sparing, "one client that asks for waves of 1"), (many, crowd), (beside, strained)
-    for load, who in named:
-        answers = load.after(options.warm_up)
-        rates.append(len(answers) / options.seconds)
-        seconds = sorted(taken for _, taken, _ in answers)
-        note(f"{who}, plans per second", rates[-1], "1/s")
-        note(f"{who}, seconds to a plan, median", statistics.median(seconds), "s")
-        note(f"{who}, seconds to a plan, 95%", seconds[int(0.95 * (len(seconds) - 1))], "s")
-        note(f"{who}, share of plans certified", statistics.mean(plan["ok"] for _, _, plan in answers), "")
-        note(
-            f"{who}, score of a plan, median (lower is better)",
-            statistics.median(plan["score"] for *_, plan in answers),
-            "",
-        )
-    note(f"{crowd} against one", rates[2] / rates[0], "×", target=3, bound="at least")
-    note(f"{crowd} against one that asks for waves of 1", rates[2] / rates[1], "×")
-    note(f"{crowd}, errors other than 429", len(many.errors), "", target=0)
-    note(f"{crowd}, answers 429", many.refused, "")
-    note(f"{strained}, errors other than 429", len(beside.errors), "", target=0)
-    note(f"{strained}, share of the plans", rates[3] / rates[2], "×", target=0.5, bound="at least")
-    settled = many.memory[int(options.warm_up) :]
-    third = len(settled) // 3
-    note("memory of the server, first third of the minute", statistics.mean(settled[:third]), "MiB")
-    note("memory of the server, last third of the minute", statistics.mean(settled[-third:]), "MiB")
-    for error in dict.fromkeys(one.errors + sparing.errors + many.errors + beside.errors):
+    about = {"load_average": busy, "model": MODEL, "clients": options.clients, "idle": options.idle}
+    about |= {"minutes": options.minutes, "idle_minutes": options.idle_minutes, "warm_up": options.warm_up}
+    asked = ("endurance", "clients", "minutes", "idle_minutes", "warm_up", "idle")
+    told = command("python benchmarks/serving_load.py", options, asked).replace("--endurance True", "--endurance")
+    group = "endurance" if options.endurance else "serving"
+    out = options.results / f"serving_{'endurance' if options.endurance else 'load'}.json"
+    note = Figures(out, told, options.hardware, group, about=about).note
+    with served() as (address, server, log):
+        loads = measured(address, server, options, note)
+    for who, load in loads.items():
+        speed(who, load, options.warm_up, note, briefly=options.endurance)
+    crowd, besieged = list(loads)[-2:]
+    rates = {who: load.rate(options.warm_up) for who, load in loads.items()}
+    if not options.endurance:
+        one, sparing = list(loads)[:2]
+        note(f"{crowd} against one", rates[crowd] / rates[one], "×", target=3, bound="at least")
+        note(f"{crowd} against one that asks for waves of 1", rates[crowd] / rates[sparing], "×")
+    for who in (crowd, besieged):
+        note(f"{who}, errors other than 429", len(loads[who].errors), "", target=0)
+        note(f"{who}, answers 429", loads[who].refused, "")
+    note(f"{besieged}, share of the plans", rates[besieged] / rates[crowd], "×", target=0.5, bound="at least")
+    note("tracebacks in the log", log().count("Traceback"), "", target=0)
+    settled = loads[crowd].memory[int(options.warm_up) :] + loads[besieged].memory
+    tenth = len(settled) // 10
+    first, last = statistics.mean(settled[:tenth]), statistics.mean(settled[-tenth:])
+    note("memory of the server, first tenth of the time with several clients", first, "MiB")
+    note("memory of the server, last tenth of the time with several clients", last, "MiB", target=round(1.1 * first))
+    for error in dict.fromkeys(error for load in loads.values() for error in load.errors):
         print("error:", error, flush=True)
 
 
-@contextmanager
-def served() -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A server as a user starts it, and its address."""
-    command = compdiffuser_command("serve", "--port", "0")
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        address = next(found[0] for line in server.stderr if (found := re.search(r"http://\S+", line)))
-        urllib.request.urlopen(f"{address}/healthz", timeout=60).close()
-        try:
-            yield address, server
-        finally:
-            server.terminate()
+def measured(
+    address: str, server: subprocess.Popen[str], options: Benchmark, note: Callable[..., None]
+) -> dict[str, Load]:
+    """What clients saw, by who they were."""
+    alone, together, strained = (options.warm_up + 60 * each for each in (1, options.minutes, options.idle_minutes))
+    crowd, loads = f"{options.clients} clients", dict[str, Load]()
+    if not options.endurance:
+        if shutil.which("chromium"):
+            first_second(address, note)
+        loads["one client"] = run(address, server, 1, alone)
+        loads["one client that asks for waves of 1"] = run(address, server, 1, alone, wave=1)
+    loads[crowd] = run(address, server, options.clients, together)
+    with idlers(address, options.idle):
+        loads[f"{crowd} beside {options.idle} idle connections"] = run(address, server, options.clients, strained)
+    return loads
 
 
-def run(address: str, server: subprocess.Popen[str], clients: int, options: Benchmark, **asked: Any) -> Load:
-    """So many clients at once, each asking again as soon as it is answered."""
-    load, clock = Load(), Clock()
-    end = options.warm_up + options.seconds
+def speed(who: str, load: Load, warm_up: float, note: Callable[..., None], briefly: bool) -> None:
+    """How fast answers came, and how good they were."""
+    answers = load.after(warm_up)
+    seconds = sorted(taken for _, taken, _ in answers)
+    count = ("plans", len(answers), "") if briefly else ("plans per second", load.rate(warm_up), "1/s")
+    note(f"{who}, {count[0]}", *count[1:])
+    note(f"{who}, seconds to a plan, median", statistics.median(seconds), "s")
+    note(f"{who}, seconds to a plan, 95%", seconds[int(0.95 * (len(seconds) - 1))], "s")
+    if briefly:
+        return
+    note(f"{who}, share of plans certified", statistics.mean(plan["ok"] for _, _, plan in answers), "")
+    scores = [plan["score"] for *_, plan in answers]
+    note(f"{who}, score of a plan, median (lower is better)", statistics.median(scores), "")
+
+
+def run(address: str, server: subprocess.Popen[str], clients: int, end: float, **asked: Any) -> Load:
+    """So many clients at once for `end` seconds, each asking again as soon as it is answered."""
+    load, clock = Load(end), Clock()
 
     def watch() -> None:
         while clock.seconds < end:
-            status = Path(f"/proc/{server.pid}/status").read_text()
-            load.memory.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
+            load.memory.append(resident(server.pid))
             time.sleep(1)
 
     def ask(number: int) -> None:
@@ -168,38 +185,38 @@ def run(address: str, server: subprocess.Popen[str], clients: int, options: Benc
 
 @contextmanager
 def idlers(address: str, count: int) -> Iterator[None]:
-    """Connections that keep silent, or send a head by a byte a second."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 2 * count), hard), hard))
-    host, port = address.removeprefix("http://").split(":")
-    held: dict[int, socket.socket] = {}
-    over = threading.Event()
-
-    def hold() -> None:
-        while not over.wait(1.0):
-            for number in range(count):
-                try:
-                    if number not in held:
-                        held[number] = socket.create_connection((host, int(port)), timeout=5)
-                        held[number].setblocking(False)
-                    if number % 2:
-                        held[number].send(b"G")
-                    if held[number].recv(4096) == b"":
-                        raise ConnectionResetError
-                except BlockingIOError:
-                    pass  # it is still open, and has nothing to say
-                except OSError:
-                    held.pop(number, None)
-
-    holding = threading.Thread(target=hold)
+    """Connections that keep silent, or send a head by a byte a second, held by a process of their own."""
+    context = multiprocessing.get_context("spawn")
+    over = context.Event()
+    holding = context.Process(target=hold, args=(address, count, over), daemon=True)
     holding.start()
     try:
         yield
     finally:
         over.set()
         holding.join()
-        for connection in held.values():
-            connection.close()
+
+
+def hold(address: str, count: int, over: Any) -> None:
+    """Hold so many connections until it is over; one that is closed is opened again."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 2 * count), hard), hard))
+    host, port = address.removeprefix("http://").split(":")
+    held: dict[int, socket.socket] = {}
+    while not over.wait(1.0):
+        for number in range(count):
+            try:
+                if number not in held:
+                    held[number] = socket.create_connection((host, int(port)), timeout=5)
+                    held[number].setblocking(False)
+                if number % 2:
+                    held[number].send(b"G")
+                if held[number].recv(4096) == b"":
+                    raise ConnectionResetError
+            except BlockingIOError:
+                pass  # it is still open, and has nothing to say
+            except OSError:
+                held.pop(number, None)
 
 
 def problem_stream(seed: int) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ may be left. Flips: see `damage.py`. Writes results/torture_kills.json and resul
 
 from __future__ import annotations
 
+import csv
 import os
 import random
 import re
@@ -28,7 +29,7 @@ from typing import Any
 import tyro
 from damage import KINDS, damage_all
 from figures import Figures
-from reproduce import CALM, Clock, compdiffuser_command
+from reproduce import CALM, Clock, command, compdiffuser_command
 
 from compdiffuser.artifact import CONFIG
 from compdiffuser.files import read_json, sha256
@@ -59,8 +60,8 @@ class Command:
     """Something that can be killed."""
 
     name: str
-    arguments: Callable[[Path, Path], list[str]]
-    """Of `compdiffuser`, for a folder to write into and the folder of what was made before."""
+    line: Callable[[Path, Path], list[str]]
+    """The command line, for a folder to write into and the folder of what was made before."""
     made: Callable[[Path], dict[str, Any]]
     """What must be the same in the end."""
     lies: Callable[[Path, dict[str, Any]], bool]
@@ -77,13 +78,24 @@ def parts(folder: Path) -> dict[str, Any]:
     listed = {name: part["sha256"] for name, part in read_json(folder / CONFIG)["parts"].items()}
     found = {name: sha256(folder / part["file"]) for name, part in read_json(folder / CONFIG)["parts"].items()}
     assert found == listed, f"{folder} is not whole"
-    log = [line.split(",") for line in (folder / "log.csv").read_text().splitlines()]
-    return {**found, "log": [line[:3] for line in log]}
+    with open(folder / "log.csv", newline="") as file:
+        log = [{name: row[name] for name in row if name != "seconds"} for row in csv.DictReader(file)]
+    return {**found, "log": log}
 
 
-def result(folder: Path) -> dict[str, Any]:
+def result(path: Path) -> dict[str, Any]:
     """An evaluation but for its times."""
-    return {name: value for name, value in read_json(folder / "r.json").items() if name != "command"}
+    return {name: value for name, value in read_json(path).items() if name != "command"}
+
+
+def evaluated(folder: Path) -> dict[str, Any]:
+    return result(folder / "r.json")
+
+
+def swept(folder: Path) -> dict[str, Any]:
+    """The cells of a table: their agents, and their results."""
+    agents = {path.parent.name: parts(path.parent) for path in folder.glob(f"runs/*/{CONFIG}")}
+    return agents | {path.name: result(path) for path in folder.glob(f"results/{DATASET}-*.json")}
 
 
 def another_dataset(folder: Path, expected: dict[str, Any]) -> bool:
@@ -95,11 +107,18 @@ def another_artifact(folder: Path, expected: dict[str, Any]) -> bool:
 
 
 def finished_result(folder: Path, expected: dict[str, Any]) -> bool:
-    return (folder / "r.json").exists() and read_json(folder / "r.json")["complete"] and result(folder) != expected
+    path = folder / "r.json"
+    return path.exists() and read_json(path)["complete"] and result(path) != expected
+
+
+def finished_sweep(folder: Path, expected: dict[str, Any]) -> bool:
+    found = swept(folder).items()
+    return any(expected[name] != made for name, made in found if name.endswith(".json"))
 
 
 def data(out: Path, before: Path) -> list[str]:
-    return ["data", "make", DATASET, "--episodes", "120", "--workers", "2", "--out", str(out / "d.npz")]
+    asked = ["--episodes", "120", "--workers", "2", "--out", str(out / "d.npz")]
+    return compdiffuser_command("data", "make", DATASET, *asked)
 
 
 def dataset(before: Path) -> str:
@@ -108,42 +127,39 @@ def dataset(before: Path) -> str:
 
 def planner(out: Path, before: Path) -> list[str]:
     sizes = ["--width", "32", "--depth", "1", "--batch", "16", "--horizon", "16", "--overlap", "4"]
-    return ["train", dataset(before), "--steps", "300", *sizes, *SMALL, "--out", str(out)]
+    return compdiffuser_command("train", dataset(before), "--steps", "300", *sizes, *SMALL, "--out", str(out))
 
 
 def baseline(out: Path, before: Path) -> list[str]:
-    sizes = ["--set", "hidden=[32,32]", "batch=32"]
-    return [
-        "train",
-        dataset(before),
-        "--method",
-        "gcbc",
-        "--steps",
-        "1000",
-        *sizes,
-        *SMALL,
-        "--out",
-        str(out),
-    ]
+    sizes = ["--steps", "1000", "--set", "hidden=[32,32]", "batch=32"]
+    return compdiffuser_command("train", dataset(before), "--method", "gcbc", *sizes, *SMALL, "--out", str(out))
 
 
 def controller(out: Path, before: Path) -> list[str]:
-    return [
-        "train-controller",
-        dataset(before),
-        "--steps",
-        "250",
-        "--batch",
-        "8",
-        *SMALL,
-        "--out",
-        str(out),
-    ]
+    sizes = ["--steps", "250", "--batch", "8"]
+    return compdiffuser_command("train-controller", dataset(before), *sizes, *SMALL, "--out", str(out))
+
+
+def expert(out: Path, before: Path) -> list[str]:
+    sizes = ["--steps", "480", "--environments", "4", "--processes", "2", "--replay", "240"]
+    sizes += ["--random-steps", "80", "--batch", "16", "--updates-per-step", "0.5"]
+    often = ["--log-every", "80", "--checkpoint-every", "120", "--device", "cpu"]
+    return compdiffuser_command("data", "expert", "ant", *sizes, *often, "--out", str(out))
 
 
 def evaluation(out: Path, before: Path) -> list[str]:
     asked = ["--tasks", "1,2", "--episodes", "2", "--seeds", "4", "--workers", "1", "--device", "cpu"]
-    return ["eval", str(before / "baseline"), "--method", "gcbc", *asked, "--out", str(out / "r.json")]
+    trained = str(before / "baseline")
+    return compdiffuser_command("eval", trained, "--method", "gcbc", *asked, "--out", str(out / "r.json"))
+
+
+def sweep(out: Path, before: Path) -> list[str]:
+    """Cells of a table, trained and evaluated side by side."""
+    script = str(Path(__file__).with_name("train_baselines.py"))
+    cells = ["--datasets", DATASET, "--methods", "gcbc", "gcivl", "--jobs", "2", "--snapshots", "1"]
+    sizes = ["--data-episodes", "32", "--updates", "100", "--seeds", "1", "--episodes", "1", "--batch", "32"]
+    places = ["--hidden", "16", "--device", "cpu", "--runs", str(out / "runs"), "--results", str(out / "results")]
+    return [sys.executable, script, *cells, *sizes, *places]
 
 
 COMMANDS = [
@@ -151,7 +167,9 @@ COMMANDS = [
     Command("planner", planner, parts, another_artifact),
     Command("baseline", baseline, parts, another_artifact),
     Command("controller", controller, parts, another_artifact),
-    Command("evaluation", evaluation, result, finished_result),
+    Command("expert", expert, parts, another_artifact),
+    Command("evaluation", evaluation, evaluated, finished_result),
+    Command("sweep", sweep, swept, finished_sweep),
 ]
 
 
@@ -181,10 +199,10 @@ class Torture:
 
     def _start(self, out: Path) -> subprocess.Popen[str]:
         out.mkdir(parents=True, exist_ok=True)
-        command = compdiffuser_command(*self.command.arguments(out, self.before))
+        environment = {**CALM, **os.environ, "COMPDIFFUSER_HOME": str(out / "home")}
         return subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-            env={**CALM, **os.environ},
+            self.command.line(out, self.before), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            start_new_session=True, env=environment,
         )  # fmt: skip
 
     def _finish(self, process: subprocess.Popen[str]) -> bool:
@@ -253,16 +271,16 @@ def note(figures: Figures, row: str, counts: Counter[str], columns: tuple[str, .
 def torture(options: Benchmark, room: Path, figures: Figures) -> None:
     """Kill every command that was asked for; each is run undisturbed before, and later ones use what it made."""
     chosen = [each.name for each in COMMANDS if not options.only or each.name in options.only]
-    for command in COMMANDS:
-        rng = random.Random(f"{options.seed} {command.name}")
-        tortured = Torture(command, room / "tortured", room / "before", rng)
-        if command.name in chosen:
-            tortured.kill(len(range(chosen.index(command.name), options.kills, len(chosen))))
-            note(figures, command.name, tortured.counts, KILLS)
+    for each in COMMANDS:
+        rng = random.Random(f"{options.seed} {each.name}")
+        tortured = Torture(each, room / "tortured", room / "before", rng)
+        if each.name in chosen:
+            tortured.kill(len(range(chosen.index(each.name), options.kills, len(chosen))))
+            note(figures, each.name, tortured.counts, KILLS)
 
 
 def main(options: Benchmark) -> None:
-    told = "python benchmarks/torture.py " + " ".join(sys.argv[1:])
+    told = command("python benchmarks/torture.py", options, ("kills", "flips", "seed"))
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         if options.kills:

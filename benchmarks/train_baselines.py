@@ -39,7 +39,7 @@ from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.rollout import evaluate
 from compdiffuser.files import read_json, write_json
 from compdiffuser.presets import preset
-from compdiffuser.runs import choose_device
+from compdiffuser.runs import choose_device, end_with
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import UserError
 
@@ -82,13 +82,14 @@ class Benchmark:
     keep_snapshots: bool = False
     evaluate: bool = True
     """Evaluate what is trained; else leave that to another call."""
-    inside: bool = False
-    """For the script's own use: this process is a cell."""
+    inside: int | None = None
+    """For the script's own use: this process is a cell, and ends with the process of this number."""
 
 
 def main() -> None:
     options = tyro.cli(Benchmark)
-    if options.inside:
+    if options.inside is not None:
+        end_with(options.inside)
         try:
             run_cell(options.methods[0], options.datasets[0], options)
         except (UserError, Failed) as error:
@@ -124,7 +125,7 @@ def run_all(options: Benchmark) -> bool:
 def start_cell(cell: tuple[str, str]) -> int:
     """Run a cell as a process of its own, with the options this script was given."""
     method, dataset = cell
-    command = [sys.executable, *sys.argv, "--methods", method, "--datasets", dataset, "--inside"]
+    command = [sys.executable, *sys.argv, "--methods", method, "--datasets", dataset, "--inside", str(os.getpid())]
     return subprocess.run(command, env={**os.environ, **CALM}).returncode
 
 

@@ -10,6 +10,7 @@ import compdiffuser
 
 ORDER = [
     "types",
+    "shortages",
     "checks",
     "files",
     "artifact",

@@ -81,9 +81,10 @@ def save(folder: str | os.PathLike[str], artifact: Artifact) -> Path:
         data = serialize({key: np.asarray(array, order="C") for key, array in part.items()})
         digest = hashlib.sha256(data).hexdigest()
         path = folder / _file(folder, name, digest, before)
-        with replacing(path) as temporary:
+        with replacing(path, named=False) as temporary:
             temporary.write_bytes(data)
         listed[name] = {"file": path.name, "sha256": digest}
+    sync_folder(folder)
     head = {"kind": artifact.kind, "format": artifact.format, "parts": listed}
     write_json(folder / CONFIG, {**head, **artifact.config})
     _sweep(folder, {entry["file"] for entry in listed.values()}, {*listed}, {*before})
@@ -111,6 +112,18 @@ def load(
             if _bytes(folder / CONFIG) == before:
                 break
     raise refusal
+
+
+def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Path:
+    """Copy an artifact of any kind; in `target`, it takes the place of another at once, as where it is saved.
+
+    Raises UserError where there is none, or a damaged one.
+    """
+    values = _config(Path(source))
+    kind, format = (values.get(name) if isinstance(values, dict) else None for name in ("kind", "format"))
+    if not isinstance(kind, str) or not isinstance(format, int):
+        raise UserError(f"'{source}' holds no artifact that says what it is")
+    return save(target, load(source, kind, format, parts=()))
 
 
 @contextmanager
@@ -279,4 +292,3 @@ def _sweep(folder: Path, current: set[str], parts: set[str], before: set[str]) -
     for name in left - current:
         with suppress(OSError):
             (folder / name).unlink()
-    sync_folder(folder)

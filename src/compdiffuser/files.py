@@ -6,7 +6,6 @@ such as a training, is `locked`: it has one writer at a time, and readers never 
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -17,16 +16,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from compdiffuser.shortages import REASONS
 from compdiffuser.types import UserError
 
-REASONS = {errno.ENOSPC: "no space is left on the device", errno.EACCES: "permission denied", errno.EROFS: "read-only"}
 GRACE = 1.0
 """Seconds in which the workers of a killed process end, which hold its locks."""
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path to write to; it becomes `path` when the block ends well, and vanishes when it does not."""
+def replacing(path: str | Path, named: bool = True) -> Iterator[Path]:
+    """A temporary path to write to; it becomes `path` when the block ends well, and vanishes when it does not.
+
+    Without `named`, `sync_folder` is left to whoever writes several files: until then, a power cut may lose its name.
+    """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{_host()}.{os.getpid()}.tmp")
     try:
@@ -36,12 +38,22 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-        sync_folder(path.parent)
+        if named:
+            sync_folder(path.parent)
     except OSError as error:
         raise _refused(path, error) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Around whatever writes to a path by itself: an error of the file system becomes a UserError that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise _refused(Path(path), error) from error
 
 
 def sweep(folder: Path) -> None:
@@ -142,7 +154,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     except OSError as error:
         raise _refused(path, error) from error
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UserError(f"cannot write '{path}': permission denied")
+        read_only = os.statvfs(path.parent).f_flag & os.ST_RDONLY
+        raise UserError(f"cannot write '{path}': {'read-only' if read_only else 'permission denied'}")
 
 
 def _refused(path: Path, error: OSError) -> UserError:

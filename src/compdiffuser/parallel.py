@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import joblib
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from compdiffuser.progress import progress_bar
 from compdiffuser.runs import end_with
+from compdiffuser.shortages import WorkerError
 from compdiffuser.types import UserError
 
 Job = TypeVar("Job")
@@ -64,7 +67,16 @@ def _results(
     if engine == "local":
         limit = min(workers or joblib.cpu_count(), max(len(jobs), 1))
         watched = {"initializer": end_with, "initargs": (os.getpid(),)}
-        yield from joblib.Parallel(n_jobs=limit, return_as="generator_unordered", backend="loky", **watched)(numbered)
+        made = joblib.Parallel(n_jobs=limit, return_as="generator_unordered", backend="loky", **watched)(numbered)
+        try:
+            while (result := next(made, None)) is not None:
+                yield result
+        except TerminatedWorkerError:
+            raise WorkerError("a worker process ended; if memory ran out, use fewer workers") from None
+        finally:
+            with warnings.catch_warnings():  # of jobs that are given up, which whoever gave them up knows
+                warnings.simplefilter("ignore")
+                made.close()
         return
     with _ray(workers):
         # Ray's backend gives whole lists only; rounds of a few jobs per worker keep results coming.

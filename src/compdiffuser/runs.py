@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import compdiffuser
 from compdiffuser.files import check_writable, locked
+from compdiffuser.shortages import shortage
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             damaged = archive.testzip()
         saved = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file raises anything
+        if shortage(error) is not None:  # it may be sound
+            raise
         reason = type(error).__name__
         raise UserError(f"checkpoint '{path}' cannot be read ({reason}); remove it to start anew") from None
     if damaged is not None or not isinstance(saved, dict):

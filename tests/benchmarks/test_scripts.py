@@ -5,9 +5,11 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from compdiffuser import artifact
 from compdiffuser.files import pretrained_folder, read_json, write_json
 from compdiffuser.presets import PRESETS
 
@@ -110,14 +112,38 @@ def test_a_clock_runs(benchmark_script):
     assert 0 <= first <= clock.seconds
 
 
-def test_what_ships_is_what_the_config_names_and_the_log(benchmark_script, tmp_path):
+def test_what_ships_is_the_artifact_and_its_log(benchmark_script, tmp_path):
     reproduce = benchmark_script("reproduce")
-    run = tmp_path / "run"
-    record = {"parameters": 3, "training": {"batch": 8}, "device": "cpu", "outcome": {"steps": 7, "seconds": 1.0}}
-    write_json(run / "config.json", {"parts": {"model": {"file": "model.safetensors"}}, "record": record})
-    for name in ("model.safetensors", "old.safetensors", "resume.pt", "log.csv"):
+    run = made(tmp_path / "run", 1.0)
+    for name in ("old.safetensors", "resume.pt"):
         (run / name).write_text(name)
     reproduce.ship(run, tmp_path / "shipped")
     assert {path.name for path in (tmp_path / "shipped").iterdir()} == {"model.safetensors", "log.csv", "config.json"}
     taken = {"steps": 7, "seconds": 1.0, "parameters": 3, "batch": 8, "device": "cpu"}
     assert reproduce.training_of(tmp_path / "shipped") == taken
+
+
+def test_what_is_shipped_over_another_takes_its_place_at_once(benchmark_script, tmp_path, monkeypatch):
+    reproduce = benchmark_script("reproduce")
+    old, new = made(tmp_path / "old", 1.0), made(tmp_path / "new", 2.0)
+    reproduce.ship(old, tmp_path / "shipped")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(artifact, "write_json", killed)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce.ship(new, tmp_path / "shipped")
+    assert artifact.load(tmp_path / "shipped", "planner", 1).parts["model"]["weight"][0] == 1.0
+    reproduce.ship(new, tmp_path / "shipped")
+    assert artifact.load(tmp_path / "shipped", "planner", 1).parts["model"]["weight"][0] == 2.0
+
+
+def made(folder, number):
+    """An artifact with its log."""
+    record = {"parameters": 3, "training": {"batch": 8}, "device": "cpu", "outcome": {"steps": 7, "seconds": 1.0}}
+    weights = {"model": {"weight": np.full(3, number, np.float32)}}
+    artifact.save(folder, artifact.Artifact("planner", 1, {"record": record}, weights))
+    (folder / "log.csv").write_text("step,loss\n")
+    return folder

@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -51,6 +52,22 @@ def hasty(monkeypatch):
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.7)
     monkeypatch.setattr(connections, "READ_SECONDS", 0.5)
     monkeypatch.setattr(connections, "REFUSED_SECONDS", 0.3)
+
+
+def test_who_has_spoken_is_not_closed_for_a_newcomer(library):
+    """Though nobody has listened yet: many may come before the server reads what the first of them said."""
+    request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+    with serving(Settings(connections_per_address=4), library) as (address, app):
+        busy, health = threading.Event(), app.state.service.health
+        app.state.service.health = lambda: (busy.set(), time.sleep(0.5), health())[-1]
+        spoken = [dial(address, request)]
+        assert busy.wait(5)
+        app.state.service.health = health
+        spoken += [dial(address, request) for _ in range(2)]
+        silent = [dial(address) for _ in range(20)]
+        assert [b"200 OK" in rest(own) for own in spoken] == [True] * 3
+        for own in silent:
+            own.close()
 
 
 @pytest.mark.slow

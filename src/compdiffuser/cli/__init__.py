@@ -1,11 +1,13 @@
 """The command line. Every command is a frozen dataclass with a `run()` that returns the exit code.
 
-Exit codes: 0 done · 2 a user's mistake, told in one sentence · 3 a plan that could not be certified.
+Exit codes: 0 done · 1 a worker process failed · 2 a user's mistake, or something ran out, told in one sentence ·
+3 a plan that could not be certified.
 """
 
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from compdiffuser.cli.report import Report
 from compdiffuser.cli.serve import Serve
 from compdiffuser.cli.train import Train
 from compdiffuser.cli.train_controller import TrainController
+from compdiffuser.shortages import WorkerError, shortage
 from compdiffuser.types import UserError
 
 DESCRIPTION = """Plan long trajectories from short ones.
@@ -74,18 +77,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _refuse_repetition(given)
         command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=given)
-        return command.run()
+        code = command.run()
+        sys.stdout.flush()  # here, a full disk can still be told
+        return code
     except UserError as error:
-        print(f"compdiffuser: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        print(f"compdiffuser: '{brief(str(error.filename))}' is too long for the name of a file", file=sys.stderr)
-        return 2
+        return _failed(str(error))
+    except WorkerError as error:
+        return _failed(str(error), 1)
     except KeyboardInterrupt as error:
-        print(f"compdiffuser: {str(error) or 'interrupted'}", file=sys.stderr)
-        return 130
+        return _failed(str(error) or "interrupted", 130)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            return _failed(f"'{brief(str(error.filename))}' is too long for the name of a file")
+        if (short := shortage(error)) is None:
+            raise
+        return _failed(short)
+
+
+def _failed(sentence: str, code: int = 2) -> int:
+    """Say why; what standard output cannot take any more is dropped, or Python would complain of it at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    print(f"compdiffuser: {sentence}", file=sys.stderr)
+    return code
 
 
 def _refuse_repetition(arguments: Sequence[str]) -> None:

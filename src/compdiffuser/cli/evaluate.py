@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -99,7 +98,7 @@ class Eval:
         After each seed `--out` holds the summary so far, so that a run that is cut off has not been in vain; it is
         `complete` after the last.
         """
-        from compdiffuser.evaluation.environments import EnvironmentPool, WorkerError
+        from compdiffuser.evaluation.environments import EnvironmentPool
         from compdiffuser.evaluation.replay import Recorder
         from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
         from compdiffuser.files import write_json
@@ -111,19 +110,15 @@ class Eval:
         pictures.check_task(preset, tasks)
         runs: list[list[EpisodeResult]] = []
         limit = contestant.limit
-        try:
-            with EnvironmentPool(preset.domain, self.workers) as pool:
-                first = Recorder(contestant.policy(0))
+        with EnvironmentPool(preset.domain, self.workers) as pool:
+            first = Recorder(contestant.policy(0))
+            if self.out is not None:
+                write_json(self.out, contestant.summary(runs))
+            for seed in range(contestant.seeds):
+                driver = contestant.policy(seed) if seed else first
+                runs.append(evaluate(driver, preset, tasks, self.episodes, seed, limit, pool=pool, progress=True))
                 if self.out is not None:
                     write_json(self.out, contestant.summary(runs))
-                for seed in range(contestant.seeds):
-                    driver = contestant.policy(seed) if seed else first
-                    runs.append(evaluate(driver, preset, tasks, self.episodes, seed, limit, pool=pool, progress=True))
-                    if self.out is not None:
-                        write_json(self.out, contestant.summary(runs))
-        except WorkerError as error:
-            print(f"compdiffuser: {error}", file=sys.stderr)
-            return 1
         if self.json:
             print(json.dumps(contestant.summary(runs), ensure_ascii=False), flush=True)
         else:

@@ -82,7 +82,8 @@ def reconstruction_errors(
         squares = squares * torch.tensor(weights, device=chunks.device)
     change = squares.mean(dim=(1, 2)) / sigma**2
     unit = torch.tensor(usual if usual is not None else [1.0] * len(probes), device=chunks.device)
-    return (change.view(len(probes), rows) / unit[:, None]).mean(dim=0)
+    relative = (change.view(len(probes), rows) / unit[:, None]).unbind()
+    return torch.stack(relative, dim=1).mean(dim=1)  # so that its order does not depend on the number of rows
 
 
 def worst(values: Tensor, chains: Chains) -> Tensor:

@@ -25,6 +25,7 @@ from compdiffuser.data.walking import recorded
 from compdiffuser.files import check_writable, locked, replacing, sha256
 from compdiffuser.presets import Preset, preset
 from compdiffuser.runs import package_versions
+from compdiffuser.shortages import shortage
 from compdiffuser.types import Episodes, UserError
 
 SHARD_EPISODES = 32
@@ -119,7 +120,9 @@ def _left(path: Path) -> Recorded | None:
         with np.load(path, allow_pickle=False) as archive:
             fields = dict(archive)
         return Recorded(blown_up=int(fields.pop("blown_up")[0]), fields=fields)
-    except Exception:  # a damaged file raises anything; it is recorded again
+    except Exception as error:  # a damaged file raises anything; it is recorded again
+        if shortage(error) is not None:
+            raise
         return None
 
 

@@ -18,6 +18,7 @@ import platformdirs
 
 from compdiffuser.files import replacing, sha256, write_json
 from compdiffuser.presets import PRESETS, Preset, own_preset, preset
+from compdiffuser.shortages import shortage
 from compdiffuser.types import Array, Episodes, UserError
 
 REQUIRED = ("observations", "actions", "terminals")
@@ -176,6 +177,8 @@ def _read(path: Path) -> dict[str, Array]:
         with h5py.File(path, "r") as file:
             return {name: np.asarray(file[name]) for name in wanted if name in file}
     except Exception as error:  # a damaged file raises anything: zip, zlib, OS, key and value errors
+        if short := shortage(error):
+            raise UserError(f"{path} cannot be read: {short}") from error
         raise UserError(f"{path} cannot be read as a dataset: {str(error) or type(error).__name__}") from error
 
 

@@ -20,11 +20,8 @@ import numpy as np
 from compdiffuser.domains import Domain, World
 from compdiffuser.evaluation.problems import Problem
 from compdiffuser.runs import end_with
+from compdiffuser.shortages import WorkerError, shortage
 from compdiffuser.types import Array, UserError
-
-
-class WorkerError(RuntimeError):
-    """A worker process died or its simulator failed."""
 
 
 class Step(NamedTuple):
@@ -197,6 +194,12 @@ class _Worker:
         return WorkerError(f"a worker process of {self.name} died{how}")
 
 
+def _where(error: Exception) -> str:
+    """An error and its place, in a line."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno})"
+
+
 def _serve(connection: Connection, packed: bytes, parent: int) -> None:
     """A worker: answer until the pool hangs up, or its process ends."""
     end_with(parent)
@@ -209,8 +212,7 @@ def _serve(connection: Connection, packed: bytes, parent: int) -> None:
                 worlds.send(command, message)
                 reply = ("done", worlds.receive())
             except Exception as error:
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                reply = ("error", f"{type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno})")
+                reply = ("error", shortage(error) or _where(error))
             connection.send(reply)
     except (EOFError, OSError, KeyboardInterrupt):
         return

@@ -6,7 +6,8 @@ processes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,21 @@ class Bodies:
             self._start(number, pose)
         self._look()
         self._tell(np.ones(len(self.rngs), bool))
+
+    def state(self) -> dict[str, Any]:
+        """All that the next steps depend on, one row, or one entry of a list, for each body."""
+        drawn = [rng.bit_generator.state for rng in self.rngs]
+        told = {"steps": self.steps.copy(), "commands": self.commands.copy(), "now": self.now.copy()}
+        return {"physics": self.world.states(), **told, "drawn": drawn}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave, with as many bodies."""
+        self.world.restore(state["physics"])
+        for rng, drawn in zip(self.rngs, state["drawn"], strict=True):
+            rng.bit_generator.state = drawn
+        self.steps[:], self.commands[:] = state["steps"], state["commands"]
+        self._look()
+        self.now[:] = state["now"]
 
     def _keep(self, before: Array, seen: Array, frame: Array, actions: Array, over: Array) -> None:
         """Write the transitions."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +60,14 @@ class Figures:
             figures["return"] = float(np.mean(self.done))
         self.steps, self.done = [], []
         return figures
+
+    def state(self) -> dict[str, Any]:
+        """What was gathered since figures were taken."""
+        return {"running": self.running.tolist(), "done": list(self.done), "steps": list(self.steps)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.running[:], self.done = state["running"], list(state["done"])
+        self.steps = [(success, down) for success, down in state["steps"]]
 
     def in_short(self, row: dict[str, float]) -> str:
         """What a line says of the bodies."""

@@ -93,7 +93,8 @@ class Learner:
     def state(self) -> dict[str, Any]:
         networks = {name: module.state_dict() for name, module in self.modules().items()}
         rest = {"optimizer": self.optimizer.state_dict(), "generator": self.generator.get_state()}
-        return {"networks": networks, **rest, "updates": self.updates}
+        counts = {"updates": self.updates, "counted": self.counted, "means": self.means.tolist()}
+        return {"networks": networks, **rest, **counts}
 
     def restore(self, state: dict[str, Any]) -> None:
         for name, module in self.modules().items():
@@ -106,7 +107,9 @@ class Learner:
             group["lr"] = self.rate
         if len(state["generator"]) == len(self.generator.get_state()):
             self.generator.set_state(state["generator"])
-        self.updates = int(state["updates"])
+        self.updates, self.counted = int(state["updates"]), int(state.get("counted", 0))
+        if "means" in state:
+            self.means.copy_(torch.tensor(state["means"]))
 
     def optimize(self, parameters: Iterable[nn.Parameter]) -> None:
         """Make the optimizer of these parameters."""

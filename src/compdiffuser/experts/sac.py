@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -62,6 +62,14 @@ class SoftActorCritic(Learner):
     def modules(self) -> dict[str, nn.Module]:
         others = {"critics": self.critics, "targets": self.targets, "temperature": self.temperature}
         return {"actor": self.actor, **others}
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "drawn": self.rng.bit_generator.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        if "drawn" in state:
+            self.rng.bit_generator.state = state["drawn"]
 
     @torch.no_grad()
     def act(self, bodies: Simulators, steps: int, done: float) -> Array:

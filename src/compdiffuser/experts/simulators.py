@@ -10,7 +10,9 @@ import multiprocessing as mp
 import os
 import signal
 import sys
+import traceback
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
@@ -20,7 +22,13 @@ import numpy as np
 from compdiffuser.experts.bodies import Bodies
 from compdiffuser.experts.config import ExpertConfig
 from compdiffuser.runs import end_with
+from compdiffuser.shortages import WorkerError, shortage
 from compdiffuser.types import Array, UserError
+
+DONE, STATE = "done", "state"
+"""What a process says when its bodies took their step, and what it is asked for otherwise."""
+ARRAYS = ("physics", "steps", "commands", "now")
+"""Parts of the bodies' state."""
 
 
 def cores() -> int:
@@ -31,7 +39,15 @@ def cores() -> int:
 class Simulators:
     """E bodies. `now` [E, ·], `rows` [E, ·] and `told` [E, 2] are read and written between steps only."""
 
-    def __init__(self, config: ExpertConfig, seed: int, count: int | None = None, processes: int | None = None) -> None:
+    def __init__(
+        self,
+        config: ExpertConfig,
+        seed: int,
+        count: int | None = None,
+        processes: int | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`state` is what `state` gave of as many bodies; without one, they start episodes drawn from `seed`."""
         if processes is not None and processes < 0:
             raise UserError(f"the number of processes is at least 0, not {processes}")
         self.count = count or config.environments
@@ -44,12 +60,13 @@ class Simulators:
         memory = {name: context.RawArray(ctypes.c_float, self.count * width) for name, width in shapes.items()}
         blocks = {name: _array(raw, self.count) for name, raw in memory.items()}
         self.now, self.rows, self.actions, self.told = blocks.values()
-        self.own = Share(config, seeds, blocks) if processes == 0 else None
+        self.own = Share(config, seeds, blocks, state) if processes == 0 else None
         self.pipes: list[Connection] = []
         self.processes: list[Any] = []
         for mine in np.array_split(np.arange(self.count), processes) if processes else ():
             share = slice(int(mine[0]), int(mine[-1]) + 1)
-            self._fork(context, (config, seeds[share], memory, self.count, share, os.getpid()))
+            begun = None if state is None else {name: each[share] for name, each in state.items()}
+            self._fork(context, (config, seeds[share], memory, self.count, share, begun, os.getpid()))
         try:
             self._wait()
         except BaseException:
@@ -73,6 +90,16 @@ class Simulators:
         """Start all episodes anew in a pose."""
         self._say(f"restart {pose}")
         self._wait()
+
+    def state(self) -> dict[str, Any]:
+        """All that the next steps of all bodies depend on: arrays [E, ·], and a list of E entries."""
+        if self.own is not None:
+            return self.own.bodies.state()
+        self._say(STATE)
+        self._wait()
+        shares: list[dict[str, Any]] = [pipe.recv() for pipe in self.pipes]
+        joined: dict[str, Any] = {name: np.concatenate([each[name] for each in shares]) for name in ARRAYS}
+        return joined | {"drawn": [drawn for each in shares for drawn in each["drawn"]]}
 
     def part(self, name: str) -> Array:
         """A part of `now`, copied."""
@@ -112,16 +139,26 @@ class Simulators:
     def _wait(self) -> None:
         for pipe in self.pipes:
             try:
-                pipe.recv_bytes()
+                said = pipe.recv_bytes().decode()
             except (EOFError, OSError):
-                raise RuntimeError("a process with simulators ended; what it said is above") from None
+                raise WorkerError("a process with simulators ended; if memory ran out, use fewer of them") from None
+            if said != DONE:
+                raise WorkerError(f"a process with simulators failed: {said}")
 
 
 class Share:
     """Some of the bodies, and their part of the shared memory."""
 
-    def __init__(self, config: ExpertConfig, seeds: list[np.random.SeedSequence], blocks: dict[str, Array]) -> None:
+    def __init__(
+        self,
+        config: ExpertConfig,
+        seeds: list[np.random.SeedSequence],
+        blocks: dict[str, Array],
+        state: Mapping[str, Any] | None,
+    ) -> None:
         self.bodies, self.blocks = Bodies(config, seeds), blocks
+        if state is not None:
+            self.bodies.restore(state)
         self._show()
 
     def obey(self, word: str) -> None:
@@ -141,16 +178,23 @@ def _array(raw: Any, count: int) -> Array:
 
 def _work(
     pipe: Connection, config: ExpertConfig, seeds: list[Any], memory: dict[str, Any], count: int, mine: slice,
-    parent: int,
+    state: dict[str, Any] | None, parent: int,
 ) -> None:  # fmt: skip
     """The life of a process: a step, or another word, until there is no one to speak to."""
     end_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    share = Share(config, seeds, {name: _array(raw, count)[mine] for name, raw in memory.items()})
     try:
-        pipe.send_bytes(b"ready")
+        share = Share(config, seeds, {name: _array(raw, count)[mine] for name, raw in memory.items()}, state)
+        pipe.send_bytes(DONE.encode())
         while True:
-            share.obey(pipe.recv_bytes().decode())
-            pipe.send_bytes(b"done")
-    except (EOFError, OSError):
-        return
+            word = pipe.recv_bytes().decode()
+            if word != STATE:
+                share.obey(word)
+            pipe.send_bytes(DONE.encode())
+            if word == STATE:
+                pipe.send(share.bodies.state())
+    except Exception as error:
+        if shortage(error) is None and not isinstance(error, EOFError | OSError):  # nobody is there to speak to
+            traceback.print_exc()
+        with suppress(OSError):
+            pipe.send_bytes((shortage(error) or f"{type(error).__name__}: {error}").encode())

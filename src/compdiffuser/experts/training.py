@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from compdiffuser.experts.config import ExpertConfig
@@ -97,15 +98,17 @@ class Run:
         self.steps, self.seconds = int(saved.get("steps", 0)), float(saved.get("seconds", 0.0))
         self.rows: Rows = list(saved.get("rows", []))
         self.kept = int(saved["learner"]["updates"]) if saved else 0
-        # Forked before CUDA is touched. Where a run continues, its episodes are other ones.
-        self.bodies = Simulators(config, config.seed + 1000 * self.steps, processes=processes)
-        self.measured = Simulators(config, config.seed + 1, MEASURED, processes)
+        # Forked before CUDA is touched.
+        self.bodies = Simulators(config, config.seed, processes=processes, state=_bodies(saved, "bodies"))
+        self.measured = Simulators(config, config.seed + 1, MEASURED, processes, _bodies(saved, "measured"))
         try:
             self._learn(choose_device(device), expert, saved)
         except BaseException:
             self.close()
             raise
         self.figures = Figures(config, self.bodies)
+        if "figures" in saved:
+            self.figures.restore(saved["figures"])
         self.clock = time.perf_counter()
 
     def _learn(self, device: torch.device, expert: Expert | None, saved: dict[str, Any]) -> None:
@@ -119,7 +122,7 @@ class Run:
         )
         self.replay = Replay(
             self.out / TRANSITIONS, config.replay, self.learner.layout(bodies), device,
-            together=config.environments, count=self.steps,
+            together=config.environments, count=self.steps, spare=config.checkpoint_every,
         )  # fmt: skip
         self.learner.replay = self.replay
         if saved:
@@ -176,7 +179,8 @@ class Run:
         learned = self.learner.state()
         if not all_finite(learned):
             raise self._diverged("weights are not finite")
-        progress = {"steps": self.steps, "seconds": self.seconds, "rows": self.rows}
+        progress = {"steps": self.steps, "seconds": self.seconds, "rows": self.rows, "figures": self.figures.state()}
+        progress |= {"bodies": _plain(self.bodies.state()), "measured": _plain(self.measured.state())}
         with replacing(self.out / CHECKPOINT) as temporary, open(temporary, "wb") as file:
             torch.save({"config": self.config.to_dict(), "learner": learned, **progress}, file)
         self.kept = self.learner.updates
@@ -192,6 +196,17 @@ class Run:
     def close(self) -> None:
         self.bodies.close()
         self.measured.close()
+
+
+def _plain(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of bodies as a checkpoint holds it."""
+    return {name: torch.from_numpy(each) if isinstance(each, np.ndarray) else each for name, each in state.items()}
+
+
+def _bodies(saved: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """The state of bodies in a checkpoint; None where there is none."""
+    state = saved.get(name)
+    return state and {part: each.numpy() if torch.is_tensor(each) else each for part, each in state.items()}
 
 
 def _saved(out: Path, config: ExpertConfig) -> dict[str, Any]:

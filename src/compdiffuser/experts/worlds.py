@@ -72,6 +72,24 @@ class World:
         data.qpos += rng.uniform(-0.1, 0.1, self.model.nq)
         data.qvel += 0.1 * rng.standard_normal(self.model.nv)
 
+    def states(self) -> Array:
+        """[n, ·], all that the next steps depend on."""
+        import mujoco
+
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        found = np.zeros((len(self.data), mujoco.mj_stateSize(self.model, kind)))
+        for data, state in zip(self.data, found, strict=True):
+            mujoco.mj_getState(self.model, data, state, kind)
+        return found
+
+    def restore(self, states: Array) -> None:
+        """Put all bodies into states that `states` gave."""
+        import mujoco
+
+        for data, state in zip(self.data, states, strict=True):
+            mujoco.mj_resetData(self.model, data)
+            mujoco.mj_setState(self.model, data, state, mujoco.mjtState.mjSTATE_INTEGRATION)
+
     def observations(self) -> Array:
         """[n, obs]."""
         return np.concatenate([self._gather("qpos"), self._gather("qvel")], axis=1)
@@ -138,6 +156,13 @@ class Humanoids(World):
 
         super().start(number, rng, pose)
         mujoco.mj_step1(self.model, self.data[number])
+
+    def restore(self, states: Array) -> None:
+        import mujoco
+
+        super().restore(states)
+        for data in self.data:
+            mujoco.mj_step1(self.model, data)
 
     def place(self, data: Any, rng: np.random.Generator, pose: str) -> None:
         import mujoco

@@ -142,8 +142,9 @@ class InverseDynamics(nn.Module):
     def scale_to(self, seen: Tensor, relative: Tensor) -> None:
         """Take center, spread and reach from what is seen [S, w] and relative planned states [S, D]."""
         own = self.own(seen)
-        self.center.copy_(own.mean(0))
-        self.spread.copy_(own.std(0).clamp(min=1e-3))
+        if own.numel():  # a point has nothing of its own
+            self.center.copy_(own.mean(0))
+            self.spread.copy_(own.std(0).clamp(min=1e-3))
         self.reach.copy_(relative.std(0).clamp(min=1e-3))
 
     def planned(self, seen: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.formulation import formulation
 from compdiffuser.models.architectures import ARCHITECTURES, architecture, network_from_dict
 from compdiffuser.models.dit1d import DiT1dConfig
-from compdiffuser.models.network import NetworkConfig
+from compdiffuser.models.network import NetworkConfig, padded
 from compdiffuser.types import UserError
 
 FREQUENCIES = 32  # per noise level, as sines and cosines
@@ -153,4 +153,4 @@ class NeighbourEncoder(nn.Module):
         self.out = nn.Linear(width * ((overlap + 3) // 4), width)
 
     def forward(self, states: Tensor) -> Tensor:
-        return self.out(self.convolutions(states.transpose(1, 2)).flatten(1))
+        return self.out(padded(self.convolutions(states.transpose(1, 2)).flatten(1)))[: len(states)]

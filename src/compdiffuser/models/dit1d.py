@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from compdiffuser.checks import finite, whole
-from compdiffuser.models.network import MOST_DEPTH, MOST_WIDTH, Network, NetworkConfig
+from compdiffuser.models.network import MOST_DEPTH, MOST_WIDTH, Network, NetworkConfig, padded
 from compdiffuser.types import UserError
 
 
@@ -84,11 +84,11 @@ class DiT1d(Network):
     def forward(self, inputs: Tensor, features: Tensor) -> Tensor:
         rows, horizon, channels = inputs.shape
         tokens = self.embed(inputs.reshape(rows, horizon // self.patch, self.patch * channels)) + self.position
-        condition = self.condition(features)
-        modulation = self.modulation(condition)
+        condition = self.condition(padded(features))
+        modulation = self.modulation(condition)[:rows]
         for block in self.blocks:
             tokens = block(tokens, modulation)
-        shift, scale = self.last_modulation(condition)[:, None].chunk(2, dim=-1)
+        shift, scale = self.last_modulation(condition)[:rows, None].chunk(2, dim=-1)
         return self.out(modulate(tokens, shift, scale)).reshape(rows, horizon, self.dim)
 
 

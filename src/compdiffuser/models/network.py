@@ -11,10 +11,24 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 MOST_WIDTH, MOST_DEPTH = 16_384, 256
 """Sizes that no network here has; a config that a stranger wrote may name any."""
+
+
+LEAST_ROWS = 16
+"""Rows of a product from which on a CPU sums each of them in the same order, however many there are."""
+
+
+def padded(features: Tensor) -> Tensor:
+    """Features [M, F] with rows of zeros below, where there are few and a CPU would sum them in another order.
+
+    A row then has the same bits alone and among others; whoever pads takes the first M rows of what comes of it.
+    """
+    missing = LEAST_ROWS - len(features)
+    return functional.pad(features, (0, 0, 0, missing)) if missing > 0 and features.device.type == "cpu" else features
 
 
 class Network(nn.Module):

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.models.denoiser import Denoiser
+from compdiffuser.models.network import LEAST_ROWS
 
 CPU_ROWS = 256
 GPU_ROWS = 16_384
@@ -33,6 +34,8 @@ class Runner:
             self.denoiser.compile_network(dynamic=True)
         self.device = device
         self.most_rows = GPU_ROWS if on_gpu else CPU_ROWS
+        config = denoiser.config
+        self.least_rows = math.ceil(LEAST_ROWS * config.network.grain / config.horizon)
         self.graphs: dict[int, Captured] = {}
         # Graphs run one after another, so their intermediate results can share memory.
         self.pool = torch.cuda.graph_pool_handle() if on_gpu else None
@@ -50,11 +53,19 @@ class Runner:
 
     def _run(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
         if self.device.type != "cuda":
-            return self.denoiser(x, sigma, conditions)
+            return self._at_least(x, sigma, conditions)
         size = rounded(len(x))
         if size not in self.graphs:
             self.graphs[size] = Captured(self.denoiser, size, x, sigma, conditions, self.pool)
         return self.graphs[size](x, sigma, conditions)
+
+    def _at_least(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
+        """On a CPU, few rows are repeated: each then has the same bits alone and among others."""
+        rows = len(x)
+        if 0 < rows < self.least_rows:
+            again = torch.arange(self.least_rows) % rows
+            x, sigma, conditions = x[again], sigma[again], conditions.map(lambda each: each[again])
+        return self.denoiser(x, sigma, conditions)[:rows]
 
 
 class Captured:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from compdiffuser.checks import whole
-from compdiffuser.models.network import MOST_WIDTH, Network, NetworkConfig
+from compdiffuser.models.network import MOST_WIDTH, Network, NetworkConfig, padded
 from compdiffuser.types import UserError
 
 GROUPS = 8  # of channels that are normalized together
@@ -70,7 +70,7 @@ class UNet1d(Network):
         self.out = nn.Conv1d(width, dim, 1)
 
     def forward(self, inputs: Tensor, features: Tensor) -> Tensor:
-        condition = self.condition(features)
+        condition = self.condition(padded(features))
         x = self.first(inputs.transpose(1, 2))
         skips = []
         for level, blocks in enumerate(self.down):
@@ -95,7 +95,7 @@ class Residual(nn.Module):
         self.skip = nn.Conv1d(channels, wider, 1) if channels != wider else nn.Identity()
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
-        shift, scale = self.film(condition)[:, :, None].chunk(2, dim=1)
+        shift, scale = self.film(condition)[: len(x), :, None].chunk(2, dim=1)
         return self.second(self.first(x) * (1 + scale) + shift) + self.skip(x)
 
 

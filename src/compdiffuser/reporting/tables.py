@@ -141,6 +141,10 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "serving": partial(render_speed, group="serving"),
     "kills": partial(render_grid, group="kills"),
     "files": partial(render_grid, group="files"),
+    "endurance": partial(render_speed, group="endurance"),
+    "fuzzing": partial(render_speed, group="fuzzing"),
+    "exhaustion": partial(render_grid, group="exhaustion"),
+    "artifacts": partial(render_speed, group="artifacts"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),
 }

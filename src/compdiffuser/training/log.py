@@ -6,14 +6,18 @@ import csv
 import importlib.util
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
-from compdiffuser.files import replacing
+from compdiffuser.files import replacing, writing
 from compdiffuser.progress import progress_bar
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import UserError
+
+if TYPE_CHECKING:
+    from compdiffuser.training.board import Board
 
 COLUMNS = ("step", "loss", "learning_rate", "seconds")
 
@@ -30,13 +34,13 @@ class TrainLog:
         self.last_loss = float("nan")
         self.begin = (step, seconds)
         self.path = out / "log.csv" if write else None
-        self.board: Any = None
+        self.board: Board | None = None
         if self.path is not None:
             self._keep_until(step)
             if importlib.util.find_spec("tensorboard") is not None:
-                from torch.utils.tensorboard import SummaryWriter
+                from compdiffuser.training.board import Board
 
-                self.board = SummaryWriter(str(out / "tensorboard"), purge_step=step)
+                self.board = Board(out / "tensorboard", step)
         self.bar = progress_bar("{task.percentage:3.0f}%", "{task.fields[note]}", shown=show)
         self.task = self.bar.add_task("[bold]training", total=1.0, note="")
 
@@ -64,14 +68,12 @@ class TrainLog:
         loss, *parts = losses
         self.last_loss = loss
         if self.path is not None:
-            with open(self.path, "a") as file:
+            with writing(self.path), open(self.path, "a") as file:
                 file.write(",".join([f"{step},{loss:.6g},{rate:.4g},{seconds:.2f}", *(f"{p:.6g}" for p in parts)]))
                 file.write("\n")
         if self.board is not None:
-            self.board.add_scalar("loss", loss, step)
-            self.board.add_scalar("learning_rate", rate, step)
-            for name, part in zip(self.columns[len(COLUMNS) :], parts, strict=True):
-                self.board.add_scalar(f"loss/{name}", part, step)
+            named = {f"loss/{name}": part for name, part in zip(self.columns[len(COLUMNS) :], parts, strict=True)}
+            self.board.add(step, {"loss": loss, "learning_rate": rate, **named})
         steps, since = step - self.begin[0], seconds - self.begin[1]
         speed = steps / since if since > 0 else 0.0
         note = f"step {step}  loss {loss:.4f}  {speed:.1f} it/s"
@@ -86,4 +88,5 @@ class TrainLog:
     ) -> None:
         self.bar.stop()
         if self.board is not None:
-            self.board.close()
+            with suppress(UserError):  # the last line is on disk, or the training ended because it is not
+                self.board.close()

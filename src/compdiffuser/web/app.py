@@ -37,7 +37,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     413: {"model": Problem, "description": "The body is too large."},
     421: {"model": Problem, "description": "The server does not answer for this host."},
     422: {"model": Problem, "description": "Something given cannot be planned; the sentence names it."},
-    429: {"model": Problem, "description": "The queue is full; `Retry-After` says when to come back."},
+    429: {"model": Problem, "description": "Others are planned for; `Retry-After` says when to come back."},
     500: {"model": Problem, "description": "The server failed; its log says why."},
     503: {"model": Problem, "description": "The server is stopping, has too many connections, or lacks the model."},
     504: {"model": Problem, "description": "No plan was made in time."},

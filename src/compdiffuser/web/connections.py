@@ -8,6 +8,7 @@ too, and one that does not read what it was sent.
 from __future__ import annotations
 
 import asyncio
+import select
 import time
 from typing import Any
 
@@ -42,10 +43,12 @@ class Door:
         for others, most, where in ((own, self.most_each, "from this address"), (list(self.inside), self.most, "here")):
             if len(others) < most:
                 continue
-            silent = [each for each in others if each.silent_since is not None]
-            if not silent:
+            silent = (each for each in others if each.silent_since is not None)
+            in_turn = sorted(silent, key=lambda each: each.silent_since or 0.0)
+            longest = next((each for each in in_turn if not each.speaks), None)
+            if longest is None:
                 return f"there are {len(others)} connections {where} already, all of them busy; try again later"
-            self.leave(longest := min(silent, key=lambda each: each.silent_since or 0.0))
+            self.leave(longest)
             longest.transport.abort()
         self.inside[new] = None
         if self._sweeping is None:
@@ -120,6 +123,13 @@ class Connection(H11Protocol):
         elif now - self._read_at > READ_SECONDS:
             self.transport.abort()
         self._unread = unread
+
+    @property
+    def speaks(self) -> bool:
+        """Whether something has come that was not read yet: its request, very likely."""
+        poll = select.poll()
+        poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
+        return bool(poll.poll(0))
 
     @property
     def _under_way(self) -> bool:

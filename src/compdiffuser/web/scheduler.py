@@ -32,11 +32,11 @@ log = logging.getLogger("compdiffuser.web")
 
 
 class Full(RuntimeError):
-    """The queue is full."""
+    """Others are planned for: the queue is full, or nothing was made in time."""
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(f"the queue is full; try again in {retry_after} s")
-        self.retry_after = retry_after
+    def __init__(self, pace: float, why: str = "the queue is full") -> None:
+        self.retry_after = max(1, math.ceil(pace))
+        super().__init__(f"{why}; try again in {self.retry_after} s")
 
 
 class Closed(RuntimeError):
@@ -140,7 +140,7 @@ class Scheduler:
             self._leave()
             too_long = len(self.jobs) * self.pace > job.deadline - time.monotonic()
             if len(self.jobs) >= self.capacity or (self.jobs and too_long):
-                raise Full(max(1, math.ceil(self.pace)))
+                raise Full(self.pace)
             self.jobs.append(job)
             self._changed.notify_all()
 
@@ -201,13 +201,18 @@ class Scheduler:
                 if job.search.candidates:
                     job.end(complete=job.search.done)
                 else:
-                    job.fail(TimeoutError("no plan was made in time"))
+                    job.fail(self._too_late())
         staying = [job for job in self.jobs if not job.gone]
         self._left += len(self.jobs) - len(staying)
         self.jobs = staying
         if self._left and self._since:
             self.pace += 0.3 * (self._since / self._left - self.pace)
             self._since, self._left = 0.0, 0
+
+    def _too_late(self) -> Exception:
+        """Why a job is let go with nothing made for it: there were others, or it alone takes too long."""
+        late = "no plan was made in time"
+        return Full(self.pace, f"{late}, since others are planned for") if len(self.jobs) > 1 else TimeoutError(late)
 
     def _wave(self, batch: list[Job]) -> None:
         began = time.monotonic()

@@ -82,7 +82,7 @@ class Service:
         if ended.cancelled():
             self.metrics.plan("cancelled")
         elif error := ended.exception():
-            late, stopped = isinstance(error, TimeoutError), isinstance(error, Closed)
+            late, stopped = isinstance(error, TimeoutError | Full), isinstance(error, Closed)
             self.metrics.plan("late" if late else "stopped" if stopped else "failed")
         else:
             outcome = "certified" if job.search.certified else "uncertified"

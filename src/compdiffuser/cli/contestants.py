@@ -168,12 +168,12 @@ def baseline(options: Eval) -> Contestant:
 
 def plan_config(options: Eval) -> PlanConfig:
     """How to plan. An order comes with the paper's settings; other options change what they name."""
+    from compdiffuser.checks import member
     from compdiffuser.compose import ORDERS
-    from compdiffuser.planning.config import PlanConfig
+    from compdiffuser.planning.config import SAMPLERS, PlanConfig, named
 
-    if options.sampler not in ("default", *ORDERS):
-        raise UserError(f"unknown sampler '{options.sampler}'; choose one of default, {', '.join(ORDERS)}")
-    config = PlanConfig() if options.sampler == "default" else PlanConfig.paper(options.sampler)
+    member("sampler", options.sampler, (*SAMPLERS, *ORDERS))
+    config = named(options.sampler) if options.sampler in SAMPLERS else PlanConfig.paper(options.sampler)
     if options.scaffold != "auto":
         config = replace(config, scaffold=None if options.scaffold == "none" else options.scaffold)
     names = ("steps", "eta", "repeats", "guidance")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from compdiffuser.cli.choices import BASELINES, ORDERS, PLANNERS, listed
+from compdiffuser.cli.choices import BASELINES, ORDERS, PLANNERS, SAMPLERS, listed
 from compdiffuser.cli.summary import show
 from compdiffuser.types import UserError
 
@@ -50,9 +50,9 @@ class Eval:
     """Chunks per plan: a number, or auto."""
     candidates: int | None = None
     """Most fresh plans made for each problem, of which the best is followed; 256, with the paper's sampler 40."""
-    sampler: Annotated[str, tyro.conf.arg(metavar=listed("default", *ORDERS))] = "default"
-    """The default, or the paper's sampler with its chunks denoised in this order: 50 deterministic steps, guidance 2,
-    chosen by overlap, fixed K."""
+    sampler: Annotated[str, tyro.conf.arg(metavar=listed(*SAMPLERS, *ORDERS))] = "default"
+    """The default; the paper's (autoregressive, 50 deterministic steps, guidance 2, 40 candidates, chosen by overlap,
+    fixed K), or that with its chunks denoised in another order; or the one in its authors' code."""
     steps: int | None = None
     """Denoising steps, where they should differ from the sampler's own."""
     eta: float | None = None

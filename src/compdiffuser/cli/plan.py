@@ -107,14 +107,16 @@ class Plan:
         from compdiffuser.planning.config import named
 
         config = named(self.sampler)
-        order = {} if self.order == "default" else {"order": self.order}
-        given = {name: value for name in ("rule", "steps", "repeats") if (value := getattr(self, name)) is not None}
+        names = ("rule", "steps", "repeats")
+        given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.order != "default":
+            given["order"] = self.order
         changes: dict[str, Any] = {"blending": self.blending, "wave": self.wave}
         if self.score is not None:
             changes["score"] = self.score
         if self.scaffold != "auto":
             changes["scaffold"] = None if self.scaffold == "none" else self.scaffold
-        return replace(config, sampler=replace(config.sampler, **order, **given), **changes)
+        return replace(config, sampler=replace(config.sampler, **given), **changes)
 
     def _check_files(self) -> None:
         """Raise UserError for files that could not be written, before there is anything to write."""

@@ -228,10 +228,9 @@ def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int
 
 def parsed(texts: Sequence[str], network: str) -> dict[str, Any]:
     """A planner's settings given as "beta2=0.999" or "sides=losses". Raises UserError for what is none."""
-    from compdiffuser.models import architecture
-    from compdiffuser.planning.recipes import known_fields
+    from compdiffuser.planning.recipes import default_network, known_fields
 
-    usual = known_fields(architecture(network)())
+    usual = known_fields(default_network(network))
     values: dict[str, Any] = {}
     for text in texts:
         name, _, value = text.partition("=")

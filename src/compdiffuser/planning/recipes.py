@@ -47,7 +47,7 @@ class Recipe:
         network = self.model.network
         name = changes.pop("architecture", network.architecture)
         if name != network.architecture:
-            network = architecture(name)()
+            network = default_network(name)
         settings = known_fields(network)
         for field in changes:
             if field not in settings:
@@ -61,6 +61,12 @@ class Recipe:
         return Recipe(model, part(self.objective), part(self.training))
 
 
+def default_network(name: str) -> NetworkConfig:
+    """An architecture in its usual sizes. Raises UserError for an unknown one."""
+    config: Callable[[], NetworkConfig] = architecture(name)
+    return config()
+
+
 def known_fields(network: NetworkConfig) -> dict[str, Any]:
     """Names of all fields that `Recipe.changed` takes, with the types' defaults."""
     configs = (DenoiserConfig(), network, ObjectiveConfig(), TrainConfig())
@@ -71,7 +77,9 @@ def known_fields(network: NetworkConfig) -> dict[str, Any]:
 def default(preset: Preset) -> Recipe:
     """Ours. Where plans are single chunks, start and goal are told more often."""
     chunks = preset.chunks
-    objective = ObjectiveConfig(overlap=chunks.overlap, **({"state": 0.85} if chunks.most == 1 else {}))
+    objective = ObjectiveConfig(overlap=chunks.overlap)
+    if chunks.most == 1:
+        objective = replace(objective, state=0.85)
     return Recipe(chunked(DenoiserConfig(), preset), objective, TrainConfig())
 
 
@@ -88,7 +96,7 @@ def paper(preset: Preset) -> Recipe:
         objective = replace(objective, sides="apart", state=1.0)
     training = TrainConfig(
         steps=1_200_000, batch=128, learning_rate=2e-4, schedule="constant", warmup=0, weight_decay=0.0, beta2=0.999,
-        clip=None, ema=0.995, ema_every=10 if plane else 1,
+        clip=None, ema=0.995, ema_every=10 if plane else 1, checkpoint_every=10_000,
     )  # fmt: skip
     return Recipe(chunked(model, preset), objective, training)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PLANNER_OPTIONS = (
     "replan", "follow", "look_ahead", "controller", "heading", "chunks", "candidates", "sampler", "steps", "eta",
-    "repeats", "guidance", "scaffold", "plots", "plans",
+    "repeats", "guidance", "score", "refine", "support", "scaffold", "plots", "plans",
 )  # fmt: skip
 CANDIDATES = {"default": 256, "paper": 40}
 
@@ -93,6 +93,8 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
             "dims": len(preset.space.dims),
             "method": options.method,
             "sampler": "dd" if options.method == "dd" else sampler_name(options, made),
+            "recipe": made.record.get("recipe", "default"),
+            "trained": trained(made.record),
             "replan": options.replan,
             "controller": source_of(controller),
             "controller_horizon": controller.horizon,
@@ -106,6 +108,7 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
                 "step_limit": options.step_limit,
                 "score": made.config.score,
                 "refine": made.config.refine,
+                "support": made.config.support,
                 "scaffold": made.scaffold,
                 **asdict(made.config.sampler),
             },
@@ -174,11 +177,16 @@ def plan_config(options: Eval) -> PlanConfig:
 
     member("sampler", options.sampler, (*SAMPLERS, *ORDERS))
     config = named(options.sampler) if options.sampler in SAMPLERS else PlanConfig.paper(options.sampler)
+    changes: dict[str, Any] = {"support": options.support}
     if options.scaffold != "auto":
-        config = replace(config, scaffold=None if options.scaffold == "none" else options.scaffold)
+        changes["scaffold"] = None if options.scaffold == "none" else options.scaffold
+    if options.refine is not None:
+        changes["refine"] = None if options.refine == "none" else options.refine
+    if options.score is not None:
+        changes["score"] = options.score
     names = ("steps", "eta", "repeats", "guidance")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
-    return replace(config, sampler=replace(config.sampler, **given))
+    return replace(config, sampler=replace(config.sampler, **given), **changes)
 
 
 def sampler_name(options: Eval, planner: Planner) -> str:
@@ -226,6 +234,18 @@ def step_limit(options: Eval, preset: Preset) -> int:
 
 def origin_of_data(record: dict[str, Any]) -> str:
     return "official" if record.get("data", {}).get("source") == "official" else "regenerated"
+
+
+def trained(record: dict[str, Any]) -> dict[str, Any]:
+    """How long a planner was trained: seconds, updates where it is the end of a run, parameters, seed."""
+    outcome = record.get("outcome", {})
+    kept = "after_seconds" in record
+    return {
+        "seconds": record["after_seconds"] if kept else outcome.get("seconds"),
+        "updates": None if kept else outcome.get("steps"),
+        "parameters": record.get("parameters"),
+        "seed": record.get("training", {}).get("seed"),
+    }
 
 
 def baseline_identity(checkpoint: BaselineCheckpoint) -> dict[str, Any]:

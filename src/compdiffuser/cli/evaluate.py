@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from compdiffuser.cli.choices import BASELINES, ORDERS, PLANNERS, SAMPLERS, listed
+from compdiffuser.cli.choices import BASELINES, ORDERS, PLANNERS, SAMPLERS, SCORES, listed
 from compdiffuser.cli.summary import show
 from compdiffuser.types import UserError
 
@@ -61,6 +61,12 @@ class Eval:
     """Times each step is taken in the resampling window, where they should differ."""
     guidance: float | None = None
     """Guidance weight, where it should differ."""
+    score: Annotated[str | None, tyro.conf.arg(metavar=listed(*SCORES))] = None
+    """How the best candidate is chosen, where it should differ."""
+    refine: Annotated[float | Literal["none"] | None, tyro.conf.arg(metavar="none|SIGMA")] = None
+    """Noise level up to which the best candidates are noised and denoised again, where it should differ."""
+    support: bool = True
+    """Whether candidates are also judged by the recorded segments, and not by the model alone."""
     scaffold: Annotated[float | Literal["auto", "none"], tyro.conf.arg(metavar="auto|none|SIGMA")] = "auto"
     """Noise level of scaffolds, paths through recorded states from which plans begin; none: all from pure noise; auto:
     what the preset says, none with the paper's sampler."""

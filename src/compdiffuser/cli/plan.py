@@ -84,11 +84,11 @@ class Plan:
         check_room(planner.preset.domain, start, goal)
         fixed = self.chunks == "auto" and self.sampler != "default"
         chunks = planner.preset.chunks.count if fixed else chunk_count(self.chunks)
+        candidates = CANDIDATES[self.sampler] if self.candidates is None else self.candidates
         frames = Frames() if self.gif else None
         with progress_bar(transient=True, remaining=False) as bar:
             plan = planner.plan(
-                start, goal, n_chunks=chunks, n_candidates=self.candidates or CANDIDATES[self.sampler],
-                seed=self.seed, watch=Wave(bar, frames).watch,
+                start, goal, n_chunks=chunks, n_candidates=candidates, seed=self.seed, watch=Wave(bar, frames).watch,
             )  # fmt: skip
         if self.png:
             plan.plot(self.png)

@@ -33,7 +33,12 @@ class PlanConfig:
     """Every other fresh candidate begins from a scaffold, a way through the recorded states, noised up to this σ or the
     schedule's next level below. None: all from pure noise; "auto": as the planner's preset says."""
 
+    support: bool = True
+    """Whether candidates are also judged by the recorded segments, and not by the model alone."""
+
     def __post_init__(self) -> None:
+        if not isinstance(self.support, bool):
+            raise UserError(f"support must be true or false, not {self.support}")
         member("score", self.score, SCORES)
         member("blending", self.blending, BLENDINGS)
         if not (is_finite(self.certify) and 0 < self.certify <= 1):

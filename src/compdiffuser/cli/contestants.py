@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
 PLANNER_OPTIONS = (
-    "replan", "follow", "look_ahead", "controller", "heading", "chunks", "candidates", "sampler", "steps", "eta",
-    "repeats", "guidance", "score", "refine", "support", "scaffold", "plots", "plans",
+    "replan", "follow", "look_ahead", "controller", "heading", "chunks", "candidates", "sampler", "order", "steps",
+    "eta", "repeats", "guidance", "score", "refine", "support", "scaffold", "plots", "plans",
 )  # fmt: skip
 CANDIDATES = {"default": 256, "paper": 40}
 
@@ -57,7 +57,7 @@ class Contestant:
         return summarize(runs, self.limit, shorter, causes=causes, **about)
 
 
-def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
+def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestant:
     """A planner and the controller that follows its plans. Raises UserError where they cannot be had."""
     from compdiffuser.following.controllers import seen_columns
     from compdiffuser.following.follower import Following, PlanFollower
@@ -66,10 +66,13 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
 
     made = configured_planner(options)
     preset = made.preset
+    chunks: int | Literal["auto"]
     if options.method == "dd":
         chunks = 1
-    elif chunks == "auto" and options.sampler != "default":
-        chunks = preset.chunks.count
+    elif asked == "default":
+        chunks = "auto" if options.sampler == "default" else preset.chunks.count
+    else:
+        chunks = asked
     candidates = options.candidates or CANDIDATES["default" if options.sampler == "default" else "paper"]
     controller = chosen_controller(options, preset)
     seen_columns(controller, preset)  # raises where they do not fit
@@ -184,7 +187,7 @@ def plan_config(options: Eval) -> PlanConfig:
         changes["refine"] = None if options.refine == "none" else options.refine
     if options.score is not None:
         changes["score"] = options.score
-    names = ("steps", "eta", "repeats", "guidance")
+    names = ("order", "steps", "eta", "repeats", "guidance")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
     return replace(config, sampler=replace(config.sampler, **given), **changes)
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from compdiffuser.reporting.ablations import (
+    DIRECTIONS,
+    NUMBERS,
+    ORDERS,
+    ORDERS_REPLANNING,
+    render_additions,
+    render_paper_curve,
+    render_times,
+)
 from compdiffuser.reporting.columns import BEST_RL, GSC, MEASURED, ONE_PLAN, PAPER, PUBLISHED, REPLANNING
 from compdiffuser.reporting.fidelity import render_fields
 from compdiffuser.reporting.grid import Result, Table
@@ -134,6 +143,13 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "antsoccer-baselines": ANTSOCCER_BASELINES.render,
     "antsoccer-failures": partial(render_failures, rows=ANTSOCCER_ENDINGS, things=("ball",)),
     "paper-fields": render_fields,
+    "paper-curve": render_paper_curve,
+    "paper-orders": ORDERS.render,
+    "paper-orders-replanning": ORDERS_REPLANNING.render,
+    "paper-numbers": NUMBERS.render,
+    "paper-times": render_times,
+    "paper-directions": DIRECTIONS.render,
+    "additions": render_additions,
     "baseline-training": render_training,
     "planner-training": render_planners,
     "training-curve": render_curve,

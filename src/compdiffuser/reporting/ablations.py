@@ -117,6 +117,23 @@ def render_times(results: Sequence[Result]) -> str:
     return markdown(head, body)
 
 
+def render_base(results: Sequence[Result]) -> str:
+    """Share of sound candidates from pure noise, by how the model was trained."""
+    found = [result for result in results if result.get("origin") == ORIGIN and "sound" in result]
+    datasets = list(dict.fromkeys(each["dataset"] for each in found))
+    variants = list(dict.fromkeys(each["variant"] for each in found))
+    ways = [(dataset, way) for dataset in datasets for way in ("ours", "paper")]
+    body = []
+    for variant in variants:
+        line = [variant]
+        for dataset, way in ways:
+            shares = [e["sound"][way]["sound"] for e in found if (e["dataset"], e["variant"]) == (dataset, variant)]
+            line.append(f"{100 * sum(shares) / len(shares):.1f}" if shares else MISSING)
+        body.append(line)
+    head = ["variant", *(f"{dataset.removesuffix('-v0')}, {way}" for dataset, way in ways)]
+    return markdown(head, body) if found else markdown(["variant", "sound candidates (%)"], [[MISSING, MISSING]])
+
+
 def render_paper_curve(results: Sequence[Result]) -> str:
     """Success of planners of the paper's recipes in the giant maze, by how long they were trained.
 

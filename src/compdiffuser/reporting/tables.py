@@ -11,6 +11,7 @@ from compdiffuser.reporting.ablations import (
     ORDERS,
     ORDERS_REPLANNING,
     render_additions,
+    render_base,
     render_paper_curve,
     render_times,
 )
@@ -150,6 +151,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "paper-times": render_times,
     "paper-directions": DIRECTIONS.render,
     "additions": render_additions,
+    "base-model": render_base,
     "baseline-training": render_training,
     "planner-training": render_planners,
     "training-curve": render_curve,

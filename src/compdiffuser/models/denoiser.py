@@ -142,7 +142,7 @@ class Denoiser(nn.Module):
             for encoder, states, level, present in zip(
                 self.encoders, (left, right), levels, (c.has_left, c.has_right), strict=True
             ):
-                features.append(encoder(states, level) * present[:, None])
+                features.append(_encoded(encoder, states, level, present))
         else:
             gap = x.new_zeros(rows, horizon - config.overlap, config.dim + 1)
             shown = [
@@ -156,3 +156,12 @@ class Denoiser(nn.Module):
         """Sines and cosines of c_noise = log(σ)/4. [M] -> [M, 2·FREQUENCIES]"""
         angle = (sigma.clamp(min=1e-3).log() / 4)[:, None] * self.frequencies
         return torch.cat([angle.sin(), angle.cos()], dim=-1)
+
+
+def _encoded(encoder: nn.Module, states: Tensor, level: Tensor, present: Tensor) -> Tensor:
+    """Neighbours as vectors [M, OUT], zero where there is none."""
+    # Where plans are judged nobody has a neighbour. Asking is free on a CPU; a GPU would have to wait for the answer.
+    if present.device.type == "cpu" and not present.any():
+        return states.new_zeros(len(states), OUT)
+    out: Tensor = encoder(states, level) * present[:, None]
+    return out

@@ -32,7 +32,7 @@ from compdiffuser.baselines.training import train_config
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
-from compdiffuser.planning.training import objective_for
+from compdiffuser.planning.recipes import recipe_for
 from compdiffuser.presets import preset
 from compdiffuser.runs import choose_device
 from compdiffuser.training.chunks import ChunkLearner
@@ -182,7 +182,7 @@ def monolithic_learner(device: torch.device, options: Benchmark) -> tuple[Learne
     if device.type == "cuda" and options.compile:
         denoiser.compile_network()
     training = TrainConfig(batch=options.batch or 256)
-    return ChunkLearner(denoiser, windows, objective_for(whole), training.batch), training
+    return ChunkLearner(denoiser, windows, recipe_for("default", whole).objective, training.batch), training
 
 
 def config_of(method: str, options: Benchmark) -> Any:

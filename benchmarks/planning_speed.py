@@ -25,6 +25,7 @@ from torch import Tensor
 from compdiffuser import Planner
 from compdiffuser.compose import ORDERS, Chains, Schedule, sample
 from compdiffuser.compose.schedule import SamplerConfig
+from compdiffuser.models.runner import Runner
 from compdiffuser.presets import preset
 from compdiffuser.types import Array
 
@@ -106,11 +107,11 @@ def sampling(planner: Planner, options: Benchmark, note: Callable[..., None]) ->
             note(f"largest difference between wavefront and sequence, K = {k}", float(gap), "")
 
 
-def on_gpu(planner: Planner) -> bool:
+def on_gpu(planner: Planner | Runner) -> bool:
     return planner.device.type == "cuda"
 
 
-def timed(call: Callable[[], object], planner: Planner, repeats: int = 3) -> float:
+def timed(call: Callable[[], object], planner: Planner | Runner, repeats: int = 3) -> float:
     """Best of `repeats`, after one call that is not counted."""
     best = float("inf")
     for attempt in range(repeats + 1):

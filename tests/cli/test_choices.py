@@ -11,7 +11,8 @@ from compdiffuser.cli import choices, main
 from compdiffuser.cli.plan import Plan
 from compdiffuser.compose import BLENDINGS, ORDERS, STEPS, SamplerConfig
 from compdiffuser.models import ARCHITECTURES
-from compdiffuser.planning.config import PlanConfig
+from compdiffuser.planning.config import SAMPLERS, PlanConfig
+from compdiffuser.planning.recipes import RECIPES
 from compdiffuser.planning.search import SCORES
 
 
@@ -24,6 +25,8 @@ from compdiffuser.planning.search import SCORES
         (choices.BLENDINGS, BLENDINGS),
         (choices.BASELINES, METHODS),
         (choices.ARCHITECTURES, ARCHITECTURES),
+        (choices.RECIPES, RECIPES),
+        (choices.SAMPLERS, SAMPLERS),
     ],
 )
 def test_names_are_those_of_the_registry(listed, registry):
@@ -32,6 +35,11 @@ def test_names_are_those_of_the_registry(listed, registry):
 
 def test_defaults_of_a_plan_are_those_of_its_configs():
     assert Plan("any", "0,0", "1,1")._config() == PlanConfig()
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_plan_takes_every_sampler_by_name(name):
+    assert Plan("any", "0,0", "1,1", sampler=name)._config() == SAMPLERS[name]()
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -104,7 +104,7 @@ def test_tables_for_people_and_the_papers_sampler(planner, capsys):
     command = Eval("any", tasks="2", episodes=1, seeds=1, workers=1, sampler="gsc", guidance=1.5, replan=False)
     assert command.run() == 0
     assert "100.0 ± 0.0 % of goals reached" in capsys.readouterr().out
-    assert planner.config.sampler == SamplerConfig(steps=50, eta=0.0, repeats=1, guidance=1.5, order="gsc")
+    assert planner.config.sampler == replace(SamplerConfig.paper("gsc"), guidance=1.5)
     assert planner.config.score == "overlap"
     assert (planner.calls[0]["n_chunks"], planner.calls[0]["n_candidates"]) == (MEDIUM.chunks.count, 40)
 
@@ -140,9 +140,17 @@ def test_every_order_comes_with_the_papers_sampler(order):
     assert plan_config(Eval("any", sampler=order)) == PlanConfig.paper(order)
 
 
+@pytest.mark.parametrize("name", ["paper", "authors"])
+def test_the_papers_sampler_and_its_authors_have_names(name):
+    config = plan_config(Eval("any", sampler=name))
+    assert config == getattr(PlanConfig, name)()
+    assert (config.sampler.order, config.sampler.steps, config.sampler.guidance) == ("autoregressive", 50, 2.0)
+    assert config.sampler.unguided == {"paper": "nothing", "authors": "ends"}[name]
+
+
 def test_another_sampler_is_refused_before_anything_is_loaded(capsys):
     assert main(["eval", "nothing-v0", "--sampler", "zigzag"]) == 2
-    assert "unknown sampler 'zigzag'; choose one of default, parallel, autoregressive" in capsys.readouterr().err
+    assert "unknown sampler 'zigzag'; choose one of default, paper, authors, parallel, " in capsys.readouterr().err
 
 
 def test_a_result_says_from_what_its_plans_began(planner, capsys):

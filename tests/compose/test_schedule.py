@@ -113,6 +113,11 @@ def test_every_setting_refuses_nan(field):
         guidance=st.floats(allow_nan=False, allow_infinity=False),
         order=st.sampled_from(sorted(ORDERS)),
         rule=st.sampled_from(sorted(STEPS)),
+        unguided=st.sampled_from(["nothing", "ends"]),
+        fresh=st.booleans(),
+        hold=st.booleans(),
+        clamp=st.booleans(),
+        told=st.sampled_from(["level", "step"]),
     )
 )
 def test_every_possible_setting_is_accepted_and_makes_the_round_trip_through_json(settings):

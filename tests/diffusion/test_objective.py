@@ -5,6 +5,7 @@ import torch
 
 from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.formulation import FORMULATIONS, formulation
+from compdiffuser.diffusion.levels import cosine_table
 from compdiffuser.diffusion.objective import NoisyBatch, ObjectiveConfig, draw, loss
 from compdiffuser.types import UserError
 
@@ -121,3 +122,56 @@ def test_conditions_are_sliced_joined_and_dropped():
     assert all(torch.equal(a, b) for a, b in zip(c.tensors(), halves.tensors(), strict=True))
     assert not any(mask.any() for mask in c.dropped().tensors()[-4:])
     assert torch.equal(c.dropped().left, c.left)
+
+
+def test_the_papers_three_losses_come_equally_often_and_both_sides_are_dropped_together():
+    c = drawn(ObjectiveConfig(overlap=OVERLAP, sides="losses", nothing=0.2, drop=0.0)).conditions
+    told = torch.stack([c.has_left, c.has_right, c.has_start, c.has_goal], dim=1)
+    kinds, counts = told.unique(dim=0, return_counts=True)
+    shares = {tuple(kind): count / ROWS for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True)}
+    third = pytest.approx(0.8 / 3, abs=0.01)
+    assert shares == {
+        (0, 0, 0, 0): pytest.approx(0.2, abs=0.01), (1, 1, 0, 0): third, (0, 1, 1, 0): third, (1, 0, 0, 1): third,
+    }  # fmt: skip
+
+
+def test_more_rows_can_be_told_nothing():
+    c = drawn(ObjectiveConfig(overlap=OVERLAP, nothing=0.1, drop=0.15, state=0.3)).conditions
+    told = torch.stack([c.has_left, c.has_right, c.has_start, c.has_goal]).sum(0)
+    assert frequency(told == 0) == pytest.approx(0.1 + 0.9 * 0.15**2, abs=0.01)
+
+
+def test_a_neighbour_can_be_one_step_ahead():
+    batch = drawn(ObjectiveConfig(overlap=OVERLAP, ahead_by="step"), name="paper")
+    table = cosine_table().float()
+    step = torch.searchsorted(table, batch.sigma)
+    for level in (batch.conditions.left_sigma, batch.conditions.right_sigma):
+        ahead = step - torch.searchsorted(table, level)
+        assert torch.equal(table[torch.searchsorted(table, level)], level)
+        assert set(ahead.tolist()) == {0, 1}
+        assert frequency(ahead) == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_step_needs_a_formulation_with_steps():
+    with pytest.raises(UserError, match="ahead_by step needs the steps of formulation paper"):
+        drawn(ObjectiveConfig(overlap=OVERLAP, ahead_by="step"))
+
+
+def test_ratios_can_be_log_uniform():
+    batch = drawn(ObjectiveConfig(overlap=OVERLAP, ahead=1.0, ahead_by="log-uniform", ahead_ratio=0.1))
+    ratio = (batch.conditions.left_sigma / batch.sigma).log10()
+    quantiles = ratio.quantile(torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0]))
+    assert torch.allclose(quantiles, torch.tensor([-1.0, -0.75, -0.5, -0.25, 0.0]), atol=0.01)
+
+
+def test_known_ends_are_held():
+    c = drawn().conditions
+    held = c.held(torch.full((ROWS, HORIZON, DIM), 9.0))
+    start, goal = c.has_start > 0, c.has_goal > 0
+    assert torch.equal(held[start, 0], c.start[start])
+    assert torch.equal(held[goal, -1], c.goal[goal])
+    assert (held[~start, 0] == 9).all()
+    assert (held[~goal, -1] == 9).all()
+    assert (held[:, 1:-1] == 9).all()
+    assert not c.alone().has_left.any()
+    assert torch.equal(c.alone().has_start, c.has_start)

@@ -160,6 +160,7 @@ def test_a_description_names_its_architecture_beside_the_sizes():
         "formulation": "default",
         "neighbours": "channels",
         "network": {"architecture": "dit1d", "width": 256, "depth": 6, "heads": 4, "patch": 8, "expansion": 3.25},
+        "ends": "channels",
     }
 
 

@@ -18,7 +18,7 @@ def test_a_big_batch_is_cut_without_a_trace(name):
     sizes = []
     runner.denoiser.register_forward_pre_hook(lambda module, arguments: sizes.append(len(arguments[0])))
     runner.most_rows, runner.least_rows = 5, 1
-    assert torch.allclose(runner(x, sigma, conditions), whole, atol=1e-5)
+    assert torch.allclose(runner(x, sigma, conditions), whole, rtol=1e-4, atol=1e-5)
     assert sizes == [5, 5, 2]
 
 

@@ -118,6 +118,7 @@ def test_a_watcher_sees_the_averaged_weights_at_every_line_of_the_log(tmp_path):
 
     trained = learner()
     fit(trained, settings(steps=15, log_every=5), CPU, tmp_path, progress=False, watch=watch)
+    assert seen.pop(0)[0] == 0  # before the first update
     assert [f"{seconds:.2f}" for seconds, _ in seen] == [row["seconds"] for row in rows_of(tmp_path)]
     assert all(torch.equal(a, b) for a, b in zip(seen[-1][1], trained.module.parameters(), strict=True))
     assert not torch.equal(seen[0][1][0], seen[-1][1][0])

@@ -22,6 +22,12 @@ ARCHITECTURES = ("dit1d", "unet1d")
 """Keys of `models.ARCHITECTURES`."""
 
 
+RECIPES = ("default", "paper", "authors")
+"""Keys of `planning.recipes.RECIPES`."""
+SAMPLERS = ("default", "paper", "authors")
+"""Samplers with a name of their own; `eval` takes orders besides, each with the paper's."""
+
+
 def listed(*names: str) -> str:
     """As a help text shows them."""
     return "|".join(names)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
 PLANNER_OPTIONS = (
-    "replan", "follow", "look_ahead", "controller", "heading", "chunks", "candidates", "sampler", "steps", "eta",
-    "repeats", "guidance", "scaffold", "plots", "plans",
+    "replan", "follow", "look_ahead", "controller", "heading", "chunks", "candidates", "sampler", "order", "steps",
+    "eta", "repeats", "guidance", "score", "refine", "support", "scaffold", "plots", "plans",
 )  # fmt: skip
 CANDIDATES = {"default": 256, "paper": 40}
 
@@ -57,7 +57,7 @@ class Contestant:
         return summarize(runs, self.limit, shorter, causes=causes, **about)
 
 
-def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
+def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestant:
     """A planner and the controller that follows its plans. Raises UserError where they cannot be had."""
     from compdiffuser.following.controllers import seen_columns
     from compdiffuser.following.follower import Following, PlanFollower
@@ -66,10 +66,13 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
 
     made = configured_planner(options)
     preset = made.preset
+    chunks: int | Literal["auto"]
     if options.method == "dd":
         chunks = 1
-    elif chunks == "auto" and options.sampler != "default":
-        chunks = preset.chunks.count
+    elif asked == "default":
+        chunks = "auto" if options.sampler == "default" else preset.chunks.count
+    else:
+        chunks = asked
     candidates = options.candidates or CANDIDATES["default" if options.sampler == "default" else "paper"]
     controller = chosen_controller(options, preset)
     seen_columns(controller, preset)  # raises where they do not fit
@@ -93,6 +96,8 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
             "dims": len(preset.space.dims),
             "method": options.method,
             "sampler": "dd" if options.method == "dd" else sampler_name(options, made),
+            "recipe": made.record.get("recipe", "default"),
+            "trained": trained(made.record),
             "replan": options.replan,
             "controller": source_of(controller),
             "controller_horizon": controller.horizon,
@@ -106,6 +111,7 @@ def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
                 "step_limit": options.step_limit,
                 "score": made.config.score,
                 "refine": made.config.refine,
+                "support": made.config.support,
                 "scaffold": made.scaffold,
                 **asdict(made.config.sampler),
             },
@@ -168,17 +174,22 @@ def baseline(options: Eval) -> Contestant:
 
 def plan_config(options: Eval) -> PlanConfig:
     """How to plan. An order comes with the paper's settings; other options change what they name."""
+    from compdiffuser.checks import member
     from compdiffuser.compose import ORDERS
-    from compdiffuser.planning.config import PlanConfig
+    from compdiffuser.planning.config import SAMPLERS, PlanConfig, named
 
-    if options.sampler not in ("default", *ORDERS):
-        raise UserError(f"unknown sampler '{options.sampler}'; choose one of default, {', '.join(ORDERS)}")
-    config = PlanConfig() if options.sampler == "default" else PlanConfig.paper(options.sampler)
+    member("sampler", options.sampler, (*SAMPLERS, *ORDERS))
+    config = named(options.sampler) if options.sampler in SAMPLERS else PlanConfig.paper(options.sampler)
+    changes: dict[str, Any] = {"support": options.support}
     if options.scaffold != "auto":
-        config = replace(config, scaffold=None if options.scaffold == "none" else options.scaffold)
-    names = ("steps", "eta", "repeats", "guidance")
+        changes["scaffold"] = None if options.scaffold == "none" else options.scaffold
+    if options.refine is not None:
+        changes["refine"] = None if options.refine == "none" else options.refine
+    if options.score is not None:
+        changes["score"] = options.score
+    names = ("order", "steps", "eta", "repeats", "guidance")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
-    return replace(config, sampler=replace(config.sampler, **given))
+    return replace(config, sampler=replace(config.sampler, **given), **changes)
 
 
 def sampler_name(options: Eval, planner: Planner) -> str:
@@ -226,6 +237,18 @@ def step_limit(options: Eval, preset: Preset) -> int:
 
 def origin_of_data(record: dict[str, Any]) -> str:
     return "official" if record.get("data", {}).get("source") == "official" else "regenerated"
+
+
+def trained(record: dict[str, Any]) -> dict[str, Any]:
+    """How long a planner was trained: seconds, updates where it is the end of a run, parameters, seed."""
+    outcome = record.get("outcome", {})
+    kept = "after_seconds" in record
+    return {
+        "seconds": record["after_seconds"] if kept else outcome.get("seconds"),
+        "updates": None if kept else outcome.get("steps"),
+        "parameters": record.get("parameters"),
+        "seed": record.get("training", {}).get("seed"),
+    }
 
 
 def baseline_identity(checkpoint: BaselineCheckpoint) -> dict[str, Any]:

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from compdiffuser.cli.choices import BASELINES, ORDERS, PLANNERS, listed
+from compdiffuser.cli.choices import BASELINES, ORDERS, PLANNERS, SAMPLERS, SCORES, listed
 from compdiffuser.cli.summary import show
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
     from compdiffuser.cli.contestants import Contestant
     from compdiffuser.evaluation.pictures import Pictures
+
+
+CHUNKS = ("default", "auto")
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,15 @@ class Eval:
     heading: Literal["estimated", "true"] = "estimated"
     """Where a body whose observations do not tell it has its heading from: the controller's estimate, or, for
     comparison alone, the simulator."""
-    chunks: str = "auto"
-    """Chunks per plan: a number, or auto."""
+    chunks: str = "default"
+    """Chunks per plan: a number, or auto; by default auto, with the paper's sampler the dataset's number."""
     candidates: int | None = None
     """Most fresh plans made for each problem, of which the best is followed; 256, with the paper's sampler 40."""
-    sampler: Annotated[str, tyro.conf.arg(metavar=listed("default", *ORDERS))] = "default"
-    """The default, or the paper's sampler with its chunks denoised in this order: 50 deterministic steps, guidance 2,
-    chosen by overlap, fixed K."""
+    sampler: Annotated[str, tyro.conf.arg(metavar=listed(*SAMPLERS, *ORDERS))] = "default"
+    """The default; the paper's (autoregressive, 50 deterministic steps, guidance 2, 40 candidates, chosen by overlap,
+    fixed K), or that with its chunks denoised in another order; or the one in its authors' code."""
+    order: Annotated[str | None, tyro.conf.arg(metavar=listed(*ORDERS))] = None
+    """Order in which chunks are denoised, where it should differ from the sampler's own."""
     steps: int | None = None
     """Denoising steps, where they should differ from the sampler's own."""
     eta: float | None = None
@@ -61,6 +66,12 @@ class Eval:
     """Times each step is taken in the resampling window, where they should differ."""
     guidance: float | None = None
     """Guidance weight, where it should differ."""
+    score: Annotated[str | None, tyro.conf.arg(metavar=listed(*SCORES))] = None
+    """How the best candidate is chosen, where it should differ."""
+    refine: Annotated[float | Literal["none"] | None, tyro.conf.arg(metavar="none|SIGMA")] = None
+    """Noise level up to which the best candidates are noised and denoised again, where it should differ."""
+    support: bool = True
+    """Whether candidates are also judged by the recorded segments, and not by the model alone."""
     scaffold: Annotated[float | Literal["auto", "none"], tyro.conf.arg(metavar="auto|none|SIGMA")] = "auto"
     """Noise level of scaffolds, paths through recorded states from which plans begin; none: all from pure noise; auto:
     what the preset says, none with the paper's sampler."""
@@ -133,7 +144,7 @@ class Eval:
 
         return Pictures(self.plots, self.png, self.video, self.video_task)
 
-    def _checked(self) -> tuple[list[int] | None, int | Literal["auto"]]:
+    def _checked(self) -> tuple[list[int] | None, int | Literal["auto", "default"]]:
         """Task numbers (None: all) and chunks. Raises UserError for what is neither."""
         if self.seeds is not None and self.seeds < 1:
             raise UserError(f"an evaluation needs at least 1 seed, not {self.seeds}")
@@ -141,7 +152,7 @@ class Eval:
             raise UserError(f"an evaluation needs at least 1 episode per task, not {self.episodes}")
         if self.candidates is not None and self.candidates < 1:
             raise UserError(f"a plan is chosen among at least 1 candidate, not {self.candidates}")
-        if self.chunks != "auto" and not (self.chunks.isdigit() and int(self.chunks) >= 1):
+        if self.chunks not in CHUNKS and not (self.chunks.isdigit() and int(self.chunks) >= 1):
             raise UserError(f"the number of chunks is 'auto' or at least 1, not '{self.chunks}'")
         numbers = self.tasks.split(",")
         if self.tasks != "all" and not all(number.strip().isdigit() for number in numbers):
@@ -152,4 +163,5 @@ class Eval:
 
             check_writable(self.out)
         tasks = None if self.tasks == "all" else [int(number) for number in numbers]
-        return tasks, "auto" if self.chunks == "auto" else int(self.chunks)
+        words: dict[str, Literal["auto", "default"]] = {"auto": "auto", "default": "default"}
+        return tasks, words[self.chunks] if self.chunks in words else int(self.chunks)

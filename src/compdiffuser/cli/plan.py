@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from compdiffuser.cli.choices import BLENDINGS, ORDERS, RULES, SCORES, listed
+from compdiffuser.cli.choices import BLENDINGS, ORDERS, RULES, SAMPLERS, SCORES, listed
 from compdiffuser.progress import progress_bar
 from compdiffuser.types import UserError
 
@@ -38,20 +38,24 @@ class Plan:
     """Where to end. Where only a ball has to be there, its place is enough."""
     chunks: str = "auto"
     """Number of chunks to compose; auto tries several and takes the best plan that is certified."""
-    candidates: int = 64
-    """Most fresh candidates to make; the best of each wave are refined on top."""
+    candidates: int | None = None
+    """Most fresh candidates to make, of which the best of each wave are refined on top; 64, with the paper's sampler
+    40."""
     seed: int = 0
     """The same seed gives the same plan."""
+    sampler: Annotated[str, tyro.conf.arg(metavar=listed(*SAMPLERS))] = "default"
+    """Ours; the paper's (50 deterministic steps, guidance 2, 40 candidates from noise, chosen by overlap, fixed K); or
+    the one in its authors' code. The options below change what they name."""
     order: Annotated[str, tyro.conf.arg(metavar=listed("default", *ORDERS))] = "default"
     """Order in which chunks are denoised; the default is autoregressive."""
-    rule: Annotated[str, tyro.conf.arg(metavar=listed(*RULES))] = "euler"
-    """Step rule of the sampler."""
-    steps: int = 10
-    """Noise levels to walk down."""
-    repeats: int = 8
-    """How often each step in the resampling window is taken."""
-    score: Annotated[str, tyro.conf.arg(metavar=listed(*SCORES))] = "reconstruction"
-    """How the best candidate is chosen."""
+    rule: Annotated[str | None, tyro.conf.arg(metavar=listed(*RULES))] = None
+    """Step rule of the sampler; by default euler."""
+    steps: int | None = None
+    """Noise levels to walk down: 10, the paper's 50."""
+    repeats: int | None = None
+    """How often each step in the resampling window is taken: 8, the paper's 1."""
+    score: Annotated[str | None, tyro.conf.arg(metavar=listed(*SCORES))] = None
+    """How the best candidate is chosen; by default by reconstruction, in the paper by overlap."""
     blending: Annotated[str, tyro.conf.arg(metavar=listed(*BLENDINGS))] = "exponential"
     """How overlapping chunks are merged."""
     scaffold: Annotated[float | Literal["auto", "none"], tyro.conf.arg(metavar="auto|none|SIGMA")] = "auto"
@@ -78,11 +82,13 @@ class Plan:
         start, goal = numbers(self.start, "start"), numbers(self.goal, "goal")
         planner = Planner.from_pretrained(self.model, self.device, self._config())
         check_room(planner.preset.domain, start, goal)
+        fixed = self.chunks == "auto" and self.sampler != "default"
+        chunks = planner.preset.chunks.count if fixed else chunk_count(self.chunks)
+        candidates = CANDIDATES[self.sampler] if self.candidates is None else self.candidates
         frames = Frames() if self.gif else None
         with progress_bar(transient=True, remaining=False) as bar:
             plan = planner.plan(
-                start, goal, n_chunks=chunk_count(self.chunks),
-                n_candidates=self.candidates, seed=self.seed, watch=Wave(bar, frames).watch,
+                start, goal, n_chunks=chunks, n_candidates=candidates, seed=self.seed, watch=Wave(bar, frames).watch,
             )  # fmt: skip
         if self.png:
             plan.plot(self.png)
@@ -98,13 +104,19 @@ class Plan:
 
     def _config(self) -> PlanConfig:
         """How to plan. Raises UserError for an unknown name and a number that cannot be."""
-        from compdiffuser.compose import SamplerConfig
-        from compdiffuser.planning.config import PlanConfig
+        from compdiffuser.planning.config import named
 
-        order = SamplerConfig().order if self.order == "default" else self.order
-        sampler = SamplerConfig(order=order, rule=self.rule, steps=self.steps, repeats=self.repeats)
-        scaffold = None if self.scaffold == "none" else self.scaffold
-        return PlanConfig(sampler, self.score, self.blending, wave=self.wave, scaffold=scaffold)
+        config = named(self.sampler)
+        names = ("rule", "steps", "repeats")
+        given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.order != "default":
+            given["order"] = self.order
+        changes: dict[str, Any] = {"blending": self.blending, "wave": self.wave}
+        if self.score is not None:
+            changes["score"] = self.score
+        if self.scaffold != "auto":
+            changes["scaffold"] = None if self.scaffold == "none" else self.scaffold
+        return replace(config, sampler=replace(config.sampler, **given), **changes)
 
     def _check_files(self) -> None:
         """Raise UserError for files that could not be written, before there is anything to write."""
@@ -120,6 +132,7 @@ class Plan:
                 check_writable(path)
 
 
+CANDIDATES = {"default": 64, "paper": 40, "authors": 40}
 BEGINNINGS = {"noise": "noise", "scaffold": "a scaffold", "refined": "another candidate, refined"}
 
 

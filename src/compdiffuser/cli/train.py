@@ -10,25 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from compdiffuser.cli.choices import ARCHITECTURES, BASELINES, PLANNERS, listed
+from compdiffuser.cli.choices import ARCHITECTURES, BASELINES, PLANNERS, RECIPES, listed
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
+    from compdiffuser.planning.recipes import Recipe
     from compdiffuser.presets import Preset
 
-BASELINE_OPTIONS = ("seeds_at_once", "set", "augment", "clusters")
-PLANNER_OPTIONS = (
-    "preset",
-    "architecture",
-    "width",
-    "depth",
-    "patch",
-    "neighbours",
-    "horizon",
-    "overlap",
-    "stride",
-    "dims",
-)
+BASELINE_OPTIONS = ("seeds_at_once", "augment", "clusters")
+MODEL_OPTIONS = (
+    "architecture", "width", "depth", "patch", "formulation", "neighbours", "ends", "drop", "schedule", "ema", "clip",
+)  # fmt: skip
+PLANNER_OPTIONS = ("preset", *MODEL_OPTIONS, "horizon", "overlap", "stride", "dims", "snapshots")
+NONE = ("clip", "ema")
+"""Settings that can be turned off."""
 
 
 @dataclass(frozen=True)
@@ -47,35 +42,50 @@ class Train:
     """Baselines only: goals from other episodes, joined where states (sa) or goals (ga) are in one cluster."""
     clusters: int = 40
     """Baselines only: clusters of an augmentation."""
-    preset: Literal["default", "paper"] = "default"
-    """Noise formulation: ours (EDM preconditioning), or the paper's (512-step cosine DDPM predicting x₀)."""
+    preset: Annotated[str, tyro.conf.arg(metavar=listed(*RECIPES))] = "default"
+    """Network, objective and training: ours, the paper's, or those of its authors' code. Other options change what they
+    name."""
     steps: int | None = None
-    """Updates (baselines: rounded up to a multiple of 50); by default 40,000 (1,000,000), or as many as the time limit
-    allows."""
+    """Updates (baselines: rounded up to a multiple of 50); by default 40,000 (the paper's preset 1,200,000, baselines
+    1,000,000), or as many as the time limit allows."""
     time_limit: float | None = None
-    """Seconds of training."""
+    """Seconds of training, those of the runs that this one continues included."""
+    snapshots: tuple[float, ...] = ()
+    """Also keep the planner as it was after so many seconds of training, in OUT/after-SECONDS."""
     batch: int | None = None
-    """Chunks, or transitions, per update; by default 1024, or what the method asks for."""
+    """Chunks, or transitions, per update; by default 1024 (the paper's preset 128), or what the method asks for."""
     learning_rate: float | None = None
-    """Peak learning rate; by default 5e-4, or what the method asks for."""
+    """Peak learning rate; by default 5e-4 (the paper's preset 2e-4), or what the method asks for."""
     seed: int = 0
     """Initial weights and batches depend on it; batches of agents side by side on their number too."""
     seeds_at_once: int = 1
     """Baselines only: agents trained side by side, with seeds counted from --seed."""
     set: tuple[str, ...] = ()
-    """Baselines only: settings of the method, such as alpha=3 'hidden=[64,64]'."""
+    """Other settings of the method or of the planner's preset, such as alpha=3 'hidden=[64,64]' or beta2=0.999."""
     out: Path | None = None
     """Folder of the run; by default runs/DATASET-METHOD, with -AUGMENT where there is one."""
-    architecture: Annotated[str, tyro.conf.arg(metavar=listed(*ARCHITECTURES))] = "dit1d"
-    """Transformer, or the paper's U-Net."""
+    architecture: Annotated[str | None, tyro.conf.arg(metavar=listed(*ARCHITECTURES))] = None
+    """Transformer, or the paper's U-Net; by default the preset's."""
     width: int | None = None
-    """Transformer width (256), or channels of the U-Net's first level (64)."""
+    """Transformer width (256), or channels of the U-Net's first level (64, the paper's 128)."""
     depth: int | None = None
     """Transformer blocks (6), or U-Net levels (4)."""
     patch: int | None = None
     """States per token of a transformer (8)."""
-    neighbours: Literal["channels", "encoder"] = "channels"
+    formulation: Literal["default", "paper"] | None = None
+    """Noise levels, preconditioning and loss: ours (EDM), or the paper's 512-step cosine DDPM that predicts x₀."""
+    neighbours: Literal["channels", "encoder"] | None = None
     """Neighbouring chunks as aligned input channels, or through the paper's encoder."""
+    ends: Literal["channels", "inpaint"] | None = None
+    """Start and goal as input channels, or written over the first and the last state."""
+    drop: float | None = None
+    """Probability that a side of a training chunk has no condition; with the paper's preset, that neither has one."""
+    schedule: Literal["cosine", "constant"] | None = None
+    """Learning rate after the warm-up."""
+    ema: Annotated[float | Literal["none"] | None, tyro.conf.arg(metavar="DECAY|none")] = None
+    """Decay of the averaged weights, which are the ones kept."""
+    clip: Annotated[float | Literal["none"] | None, tyro.conf.arg(metavar="NORM|none")] = None
+    """Largest norm of a gradient."""
     horizon: int | None = None
     """States per chunk; by default the dataset's. With dd, states per plan."""
     overlap: int | None = None
@@ -100,32 +110,38 @@ class Train:
             return self._run_baseline()
         self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
         from compdiffuser.data import storage
-        from compdiffuser.models import DenoiserConfig, architecture
         from compdiffuser.planning.training import train_planner
         from compdiffuser.runs import choose_device
-        from compdiffuser.training.config import TrainConfig
 
         preset = self._chunked(storage.preset_for(self.dataset))
-        network = architecture(self.architecture)
-        if "patch" not in {field.name for field in fields(network)}:
-            self._refuse(("patch",), f"belongs to transformers, not to {self.architecture}")
-        sizes = {name: value for name in ("width", "depth", "patch") if (value := getattr(self, name)) is not None}
-        model = DenoiserConfig(
-            horizon=preset.chunks.horizon,
-            overlap=preset.chunks.overlap,
-            formulation=self.preset,
-            neighbours=self.neighbours,
-            network=network(**sizes),
-        )
-        config = TrainConfig(steps=self._steps(40_000), time_limit=self.time_limit, seed=self.seed, **self._given())
+        recipe = self._recipe(preset)
         episodes, out = storage.load(self.dataset), self._out(preset.name)
         checkpoint = train_planner(
-            episodes, preset, out, model=model, config=config, device=choose_device(self.device),
-            method=self.method, manifest=storage.origin_of(self.dataset)[1],
-            compiled=None if self.compile else False,
+            episodes, preset, out, model=recipe.model, config=recipe.training, objective=recipe.objective,
+            recipe=self.preset, device=choose_device(self.device), method=self.method,
+            manifest=storage.origin_of(self.dataset)[1], compiled=None if self.compile else False,
+            snapshots=self.snapshots,
         )  # fmt: skip
         hint = f"plan with: compdiffuser plan {out} --start … --goal …"
         return tell(checkpoint.record["outcome"], out, hint, self.json)
+
+    def _recipe(self, preset: Preset) -> Recipe:
+        """The preset's recipe for a dataset, with what was asked for. Raises UserError for a setting given twice."""
+        from compdiffuser.planning.recipes import recipe_for
+
+        recipe = recipe_for(self.preset, preset)
+        changes = {name: value for name in MODEL_OPTIONS if (value := getattr(self, name)) is not None}
+        changes |= {name: None for name in NONE if changes.get(name) == "none"}
+        if "drop" in changes and recipe.objective.sides == "losses":
+            changes["nothing"] = changes.pop("drop")
+        changes |= self._given() | {"seed": self.seed, "time_limit": self.time_limit}
+        changes["steps"] = self._steps(recipe.training.steps)
+        network = changes.get("architecture", recipe.model.network.architecture)
+        for name, value in parsed(self.set, network).items():
+            if name in changes:
+                raise UserError(f"{name} is given twice, {changes[name]} and by --set {value}")
+            changes[name] = value
+        return recipe.changed(changes)
 
     def _chunked(self, preset: Preset) -> Preset:
         """The preset with the dimensions and chunks that were asked for."""
@@ -210,6 +226,26 @@ def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int
         print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
         print(f"written {out}; {hint}" if hint else f"written {out}")
     return 0
+
+
+def parsed(texts: Sequence[str], network: str) -> dict[str, Any]:
+    """A planner's settings given as "beta2=0.999" or "sides=losses". Raises UserError for what is none."""
+    from compdiffuser.planning.recipes import default_network, known_fields
+
+    usual = known_fields(default_network(network))
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in usual:
+            raise UserError(f"a planner has no setting '{name}'; it has {', '.join(sorted(usual))}")
+        was = usual[name]
+        try:
+            values[name] = value if isinstance(was, str) else json.loads("null" if value == "none" else value)
+        except ValueError:
+            raise UserError(f"setting '{name}' cannot be '{value}'; its default is {was}") from None
+        if type(was) is float and type(values[name]) is int:
+            values[name] = float(values[name])
+    return values
 
 
 def dimensions(text: str) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from compdiffuser.compose.averaging import Averaged, tied
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.noise import gaussian
 from compdiffuser.compose.orders import Order
-from compdiffuser.compose.schedule import Schedule
+from compdiffuser.compose.schedule import Schedule, Unguided
 from compdiffuser.compose.steps import Estimate, StepRule, euler
 from compdiffuser.diffusion.conditions import Conditions, Denoise
 from compdiffuser.types import UserError
@@ -31,13 +32,19 @@ def sample(
     overlap: int,
     guidance: float = 1.0,
     rule: StepRule = euler,
+    unguided: Unguided = "nothing",
+    hold: bool = False,
+    clamp: bool = False,
+    below: Callable[[Tensor], Tensor] | None = None,
     initial: Tensor | None = None,
     watch: Callable[[int, int, Tensor], None] | None = None,
 ) -> Tensor:
     """Denoise all chunks of all chains together: x₀ [M, H, D].
 
     `rule` is an entry of `STEPS`. `initial` [M, H, D] are samples at level `schedule.sigma[0]`; by default they are
-    pure noise. `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after every round.
+    pure noise. `unguided`, `hold` and `clamp` are those of `SamplerConfig`; with `below`, a chunk at level σ is told
+    that a neighbour ahead of it is at below(σ). `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after
+    every round.
     Raises UserError for a guidance that is not finite.
     """
     if not is_finite(guidance):
@@ -45,7 +52,12 @@ def sample(
 
     def conditioned(x: Tensor, level: Tensor, rows: Tensor) -> Tensor:
         conditions = _conditions(x, level, chains, rows, overlap, neighbours=not order.average)
-        return guided(denoise, x[rows], level[rows], conditions, guidance)
+        if below is not None:
+            conditions = _told(conditions, level[rows], below)
+        clean = guided(denoise, x[rows], level[rows], conditions, guidance, unguided)
+        if clamp:
+            clean = clean.clamp(-1, 1)
+        return conditions.held(clean) if hold else clean
 
     def fresh(key: Tensor, step: Tensor) -> Tensor:
         return gaussian(key, step, horizon, chains.start.shape[-1])
@@ -77,13 +89,29 @@ def noised(clean: Tensor, chains: Chains, sigma: Tensor | float) -> Tensor:
     return clean + sigma * gaussian(chains.key, torch.full_like(chains.key, INITIAL), *clean.shape[1:])
 
 
-def guided(denoise: Denoise, x: Tensor, sigma: Tensor, conditions: Conditions, weight: float) -> Tensor:
-    """Classifier-free guidance: x₀(nothing) + w·(x₀(conditions) − x₀(nothing))."""
+def guided(
+    denoise: Denoise, x: Tensor, sigma: Tensor, conditions: Conditions, weight: float, unguided: Unguided = "nothing"
+) -> Tensor:
+    """Classifier-free guidance: x₀(nothing) + w·(x₀(conditions) − x₀(nothing)).
+
+    With `unguided` "ends", the chunk that is told nothing of its neighbours still knows its start and goal.
+    """
     if weight == 1.0:
         return denoise(x, sigma, conditions)
-    both = Conditions.cat([conditions, conditions.dropped()])
+    both = Conditions.cat([conditions, conditions.alone() if unguided == "ends" else conditions.dropped()])
     conditioned, free = denoise(torch.cat([x, x]), torch.cat([sigma, sigma]), both).chunk(2)
     return free + weight * (conditioned - free)
+
+
+def _told(conditions: Conditions, sigma: Tensor, below: Callable[[Tensor], Tensor]) -> Conditions:
+    """Conditions of rows at level σ [M] whose neighbours, where they are ahead, are said to be at below(σ)."""
+    lower = below(sigma)
+    left, right = conditions.left_sigma, conditions.right_sigma
+    return replace(
+        conditions,
+        left_sigma=torch.where(left < sigma, lower, left),
+        right_sigma=torch.where(right < sigma, lower, right),
+    )
 
 
 def _conditions(x: Tensor, level: Tensor, chains: Chains, rows: Tensor, overlap: int, neighbours: bool) -> Conditions:

@@ -8,15 +8,19 @@ and every order and step rule supports them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
-from compdiffuser.checks import between, finite, is_finite, whole
+from compdiffuser.checks import between, brief, finite, is_finite, whole
 from compdiffuser.compose.orders import order
 from compdiffuser.compose.steps import step_rule
 from compdiffuser.types import UserError
+
+Unguided = Literal["nothing", "ends"]
+Told = Literal["level", "step"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,17 @@ class SamplerConfig:
     """A key of `compose.ORDERS`."""
     rule: str = "euler"
     """A key of `compose.STEPS`."""
+    unguided: Unguided = "nothing"
+    """What guidance leads away from: chunks that are told nothing, or their start and goal alone."""
+    fresh: bool = True
+    """Whether the noise that η asks for is added; without it, steps lead further down than their levels say."""
+    hold: bool = False
+    """Write start and goal over the first and last state of every estimate."""
+    clamp: bool = False
+    """Keep every estimate inside the limits of the data."""
+    told: Told = "level"
+    """What a chunk is told of a neighbour that is ahead of it: its noise level, or the one that is a training step
+    below the chunk's own, where the model was trained on steps."""
 
     def __post_init__(self) -> None:
         whole(self, "steps", "repeats")
@@ -44,6 +59,12 @@ class SamplerConfig:
         finite(self, "guidance")
         order(self.order)
         step_rule(self.rule)
+        for name, names in (("unguided", get_args(Unguided)), ("told", get_args(Told))):
+            if (value := getattr(self, name)) not in names:
+                raise UserError(f"{name} must be one of {', '.join(names)}, not {brief(value)}")
+        for name in ("fresh", "hold", "clamp"):
+            if not isinstance(getattr(self, name), bool):
+                raise UserError(f"{name} must be true or false, not {brief(getattr(self, name))}")
         window = self.window
         if not (isinstance(window, tuple | list) and len(window) == 2 and all(map(is_finite, window))):
             raise UserError(f"the resampling window must be two finite numbers, not {window!r}")
@@ -53,8 +74,18 @@ class SamplerConfig:
 
     @classmethod
     def paper(cls, order: str = "autoregressive") -> SamplerConfig:
-        """The paper's sampler: 50 steps of deterministic DDIM, each taken once, with guidance."""
-        return cls(steps=50, eta=0.0, repeats=1, guidance=2.0, order=order)
+        """The paper's sampler: 50 steps of deterministic DDIM, each taken once, with guidance.
+
+        The paper names the orders; all else is from its authors' code.
+        """
+        return cls(
+            steps=50, eta=0.0, repeats=1, guidance=2.0, order=order, hold=True, clamp=True, told="step"
+        )  # fmt: skip
+
+    @classmethod
+    def authors(cls, order: str = "autoregressive") -> SamplerConfig:
+        """The sampler of the authors' code: η = 1 without its noise, and guidance that leaves start and goal alone."""
+        return replace(cls.paper(order), eta=1.0, fresh=False, unguided="ends")
 
 
 @dataclass(frozen=True)
@@ -100,6 +131,7 @@ class Schedule:
         fresh = config.eta * end * (1 - (end / start) ** 2).clamp(min=0).sqrt()
         keep = (end**2 - fresh**2).clamp(min=0).sqrt() / start
         # Climbing back up to the level where the step is taken again adds the variance in between.
-        noise = (fresh**2 + (arrive**2 - end**2).clamp(min=0)).sqrt()
+        added = fresh if config.fresh else torch.zeros_like(fresh)
+        noise = (added**2 + (arrive**2 - end**2).clamp(min=0)).sqrt()
         sigma = torch.cat([start, start.new_zeros(1)])
         return cls(*(column.float().to(device) for column in (sigma, keep, noise)))

@@ -48,6 +48,17 @@ class Conditions:
         nothing = torch.zeros_like(self.has_left)
         return replace(self, has_left=nothing, has_right=nothing, has_start=nothing, has_goal=nothing)
 
+    def alone(self) -> Conditions:
+        """The same rows without their neighbours: start and goal stay."""
+        nothing = torch.zeros_like(self.has_left)
+        return replace(self, has_left=nothing, has_right=nothing)
+
+    def held(self, states: Tensor) -> Tensor:
+        """Chunks [M, H, D] whose first and last states are the start and the goal, where these are told."""
+        first = torch.where(self.has_start[:, None] > 0, self.start, states[:, 0])
+        last = torch.where(self.has_goal[:, None] > 0, self.goal, states[:, -1])
+        return torch.cat([first[:, None], states[:, 1:-1], last[:, None]], dim=1)
+
     @staticmethod
     def nothing(chunks: Tensor, overlap: int) -> Conditions:
         """No conditions, for chunks [M, H, D]."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from compdiffuser.checks import chosen
-from compdiffuser.diffusion.levels import CosineUniform, LogNormal, cosine_levels, karras_levels
+from compdiffuser.diffusion.levels import CosineUniform, LogNormal, cosine_below, cosine_levels, karras_levels
 
 SIGMA_DATA = 0.5
 
@@ -52,11 +52,13 @@ class Formulation:
     weight: Callable[[Tensor], Tensor]
     training_levels: Callable[[Tensor], Tensor]
     sampling_levels: Callable[[int], Tensor]
+    below: Callable[[Tensor], Tensor] | None = None
+    """The level one step below σ, where levels are a finite number of steps."""
 
 
 FORMULATIONS: dict[str, Formulation] = {
     "default": Formulation(edm_scaling, edm_weight, LogNormal(), karras_levels),
-    "paper": Formulation(clean_scaling, plain_weight, CosineUniform(), cosine_levels),
+    "paper": Formulation(clean_scaling, plain_weight, CosineUniform(), cosine_levels, cosine_below),
 }
 
 

@@ -77,3 +77,9 @@ class CosineUniform:
     def __call__(self, uniform: Tensor) -> Tensor:
         table = _cosine_table_on(uniform.device, uniform.dtype)
         return table[(uniform * COSINE_STEPS).long().clamp(max=COSINE_STEPS - 1)]
+
+
+def cosine_below(sigma: Tensor) -> Tensor:
+    """The level one step of the cosine DDPM below each σ, t − 1 for t; the lowest stays as it is."""
+    table = _cosine_table_on(sigma.device, sigma.dtype)
+    return table[(torch.searchsorted(table, sigma.contiguous()) - 1).clamp(0, COSINE_STEPS - 1)]

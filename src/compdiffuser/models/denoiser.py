@@ -1,7 +1,8 @@
 """A network turned into a denoiser: preconditioning around it, conditions in front of it.
 
 Neighbours enter as extra input channels of the states that they overlap; the paper's alternative, an encoder that turns
-each neighbour into one vector, is an option. Noise levels and masks enter as features of the whole row.
+each neighbour into one vector, is an option. Start and goal enter as channels of every state, or in place of the first
+and the last one as in the paper's code. Noise levels and masks enter as features of the whole row.
 """
 
 from __future__ import annotations
@@ -18,12 +19,18 @@ from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.formulation import formulation
 from compdiffuser.models.architectures import ARCHITECTURES, architecture, network_from_dict
 from compdiffuser.models.dit1d import DiT1dConfig
-from compdiffuser.models.network import NetworkConfig, padded
+from compdiffuser.models.encoder import OUT, NeighbourEncoder
+from compdiffuser.models.network import NetworkConfig
 from compdiffuser.types import UserError
 
 FREQUENCIES = 32  # per noise level, as sines and cosines
 MOST_STATES, MOST_DIMENSIONS = 65_536, 4_096  # of a chunk, of a state
 Neighbours = Literal["channels", "encoder"]
+Ends = Literal["channels", "inpaint"]
+
+
+LATER = {"ends": "channels"}
+"""Fields that older planners lack, and what they have been."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +49,15 @@ class DenoiserConfig:
     """How neighbours enter: aligned in time, or encoded into a vector as in the paper."""
     network: NetworkConfig = field(default_factory=DiT1dConfig)
     """The architecture with its sizes: a config of `models.ARCHITECTURES`."""
+    ends: Ends = "channels"
+    """How start and goal enter: shown to every state, or written over the chunk's first and last one."""
 
     def __post_init__(self) -> None:
         whole(self, "horizon", "overlap", most=MOST_STATES)
         whole(self, "dim", most=MOST_DIMENSIONS)
         formulation(self.formulation)
         member("neighbours", self.neighbours, get_args(Neighbours))
+        member("ends", self.ends, get_args(Ends))
         if not isinstance(self.network, NetworkConfig):
             accepted = " or ".join(config.__name__ for config in ARCHITECTURES.values())
             raise UserError(f"network must be a config such as {accepted}, not {self.network!r}")
@@ -66,6 +76,8 @@ class DenoiserConfig:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> DenoiserConfig:
         """The config that `to_dict` describes. Raises UserError where a field is missing or unknown."""
+        if isinstance(plain, Mapping):  # older files do not know every field
+            plain = {**LATER, **plain}
         described("a denoiser", plain, [each.name for each in fields(cls)])
         return cls(**{**plain, "network": network_from_dict(plain["network"])})
 
@@ -80,12 +92,14 @@ class Denoiser(nn.Module):
         self.config = config
         self.formulation = formulation(config.formulation)
         self.compute = torch.float32
-        encoded = config.neighbours == "encoder"
-        channels = config.dim + 2 * (config.dim + 1) + (0 if encoded else 2 * (config.dim + 1))
+        shown = (config.neighbours == "channels") + (config.ends == "channels")
+        channels = config.dim + shown * 2 * (config.dim + 1)
         features = 3 * 2 * FREQUENCIES + 4
-        if encoded:
-            self.encoder = NeighbourEncoder(config.overlap, config.dim, config.network.width)
-            features += 2 * config.network.width
+        self.encoders = nn.ModuleList()
+        if config.neighbours == "encoder":
+            level = 2 * FREQUENCIES
+            self.encoders.extend(NeighbourEncoder(config.overlap, config.dim, level) for _ in ("left", "right"))
+            features += 2 * OUT
         self.register_buffer("frequencies", torch.exp(torch.linspace(-1.5, 3.5, FREQUENCIES)), persistent=False)
         self.network = config.network.build(channels, config.dim, features, config.horizon)
 
@@ -94,7 +108,8 @@ class Denoiser(nn.Module):
         scale = self.formulation.scaling(sigma[:, None, None])
         inputs, features = self._inputs(x * scale.in_, sigma, conditions)
         out = self.network(inputs.to(self.compute), features.to(self.compute))
-        return scale.skip * x + scale.out * out.to(x.dtype)
+        clean = scale.skip * x + scale.out * out.to(x.dtype)
+        return conditions.held(clean) if self.config.ends == "inpaint" else clean
 
     def compute_in(self, dtype: torch.dtype) -> Denoiser:
         """Run the network itself in a lower precision; conditions and preconditioning stay as they are."""
@@ -104,7 +119,7 @@ class Denoiser(nn.Module):
 
     def compile_network(self, dynamic: bool = False) -> None:
         """Compile the network's blocks. Equal blocks share one program: seconds instead of a minute."""
-        for part in self.network.compiled_parts():
+        for part in (*self.network.compiled_parts(), *self.encoders):
             part.compile(dynamic=dynamic)
 
     def _inputs(self, x: Tensor, sigma: Tensor, c: Conditions) -> tuple[Tensor, Tensor]:
@@ -113,19 +128,21 @@ class Denoiser(nn.Module):
         rows, horizon, _ = x.shape
         left = c.left * self.formulation.scaling(c.left_sigma[:, None, None]).in_ * c.has_left[:, None, None]
         right = c.right * self.formulation.scaling(c.right_sigma[:, None, None]).in_ * c.has_right[:, None, None]
-        channels = [x]
-        for state, present in ((c.start, c.has_start), (c.goal, c.has_goal)):
-            flagged = torch.cat([state * present[:, None], present[:, None]], dim=-1)
-            channels.append(flagged[:, None].expand(rows, horizon, -1))
+        if config.ends == "inpaint":
+            channels = [c.held(x)]
+        else:
+            channels = [x]
+            for state, present in ((c.start, c.has_start), (c.goal, c.has_goal)):
+                flagged = torch.cat([state * present[:, None], present[:, None]], dim=-1)
+                channels.append(flagged[:, None].expand(rows, horizon, -1))
         masks = torch.stack([c.has_left, c.has_right, c.has_start, c.has_goal], dim=-1)
-        features = [
-            self._level(sigma),
-            self._level(c.left_sigma) * c.has_left[:, None],
-            self._level(c.right_sigma) * c.has_right[:, None],
-            masks,
-        ]
+        levels = [self._level(c.left_sigma) * c.has_left[:, None], self._level(c.right_sigma) * c.has_right[:, None]]
+        features = [self._level(sigma), *levels, masks]
         if config.neighbours == "encoder":
-            features += [self.encoder(left), self.encoder(right)]
+            for encoder, states, level, present in zip(
+                self.encoders, (left, right), levels, (c.has_left, c.has_right), strict=True
+            ):
+                features.append(_encoded(encoder, states, level, present))
         else:
             gap = x.new_zeros(rows, horizon - config.overlap, config.dim + 1)
             shown = [
@@ -141,16 +158,10 @@ class Denoiser(nn.Module):
         return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
-class NeighbourEncoder(nn.Module):
-    """A neighbour's overlapping states as one vector, the paper's conditioning. [M, O, D] -> [M, W]"""
-
-    def __init__(self, overlap: int, dim: int, width: int) -> None:
-        super().__init__()
-        self.convolutions = nn.Sequential(
-            nn.Conv1d(dim, width // 2, 5, stride=2, padding=2), nn.GELU(),
-            nn.Conv1d(width // 2, width, 5, stride=2, padding=2), nn.GELU(),
-        )  # fmt: skip
-        self.out = nn.Linear(width * ((overlap + 3) // 4), width)
-
-    def forward(self, states: Tensor) -> Tensor:
-        return self.out(padded(self.convolutions(states.transpose(1, 2)).flatten(1)))[: len(states)]
+def _encoded(encoder: nn.Module, states: Tensor, level: Tensor, present: Tensor) -> Tensor:
+    """Neighbours as vectors [M, OUT], zero where there is none."""
+    # Where plans are judged nobody has a neighbour. Asking is free on a CPU; a GPU would have to wait for the answer.
+    if present.device.type == "cpu" and not present.any():
+        return states.new_zeros(len(states), OUT)
+    out: Tensor = encoder(states, level) * present[:, None]
+    return out

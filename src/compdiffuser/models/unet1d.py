@@ -81,7 +81,9 @@ class UNet1d(Network):
         x = self.middle(x, condition)
         for grow, blocks in zip(self.grow, self.up, strict=True):
             x = blocks(torch.cat([grow(x), skips.pop()], dim=1), condition)
-        return self.out(x).transpose(1, 2)
+        # A network that predicts x₀ itself needs more digits in its answer than bfloat16 has.
+        with torch.autocast(x.device.type, enabled=False):
+            return self.out(x.to(self.out.weight.dtype)).transpose(1, 2)
 
 
 class Residual(nn.Module):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from compdiffuser.checks import is_finite, member
+from compdiffuser.checks import chosen, is_finite, member
 from compdiffuser.compose.merge import BLENDINGS
 from compdiffuser.compose.schedule import SamplerConfig
 from compdiffuser.planning.search import SCORES
@@ -32,7 +33,12 @@ class PlanConfig:
     """Every other fresh candidate begins from a scaffold, a way through the recorded states, noised up to this σ or the
     schedule's next level below. None: all from pure noise; "auto": as the planner's preset says."""
 
+    support: bool = True
+    """Whether candidates are also judged by the recorded segments, and not by the model alone."""
+
     def __post_init__(self) -> None:
+        if not isinstance(self.support, bool):
+            raise UserError(f"support must be true or false, not {self.support}")
         member("score", self.score, SCORES)
         member("blending", self.blending, BLENDINGS)
         if not (is_finite(self.certify) and 0 < self.certify <= 1):
@@ -49,3 +55,19 @@ class PlanConfig:
     def paper(cls, order: str = "autoregressive") -> PlanConfig:
         """The paper's way: its sampler in this order, all candidates from pure noise, chosen by overlap distance."""
         return cls(SamplerConfig.paper(order), score="overlap", refine=None, scaffold=None)
+
+    @classmethod
+    def authors(cls) -> PlanConfig:
+        """As `paper`, with the sampler of its authors' code."""
+        return replace(cls.paper(), sampler=SamplerConfig.authors())
+
+
+SAMPLERS: dict[str, Callable[[], PlanConfig]] = {
+    "default": PlanConfig, "paper": PlanConfig.paper, "authors": PlanConfig.authors,
+}  # fmt: skip
+"""Ways to plan that have a name."""
+
+
+def named(sampler: str) -> PlanConfig:
+    """Raises UserError for an unknown sampler."""
+    return chosen("sampler", sampler, SAMPLERS)()

@@ -67,8 +67,8 @@ class Planner:
         self.scaffold = self._scaffold_level()
         overlap = self.model.overlap
         judge = Judge(
-            self.denoise, self.calibration, self.support, self.space, overlap, config.certify, config.blending,
-            self.asked, self.postures,
+            self.denoise, self.calibration, self.support if config.support else None, self.space, overlap,
+            config.certify, config.blending, self.asked, self.postures,
         )  # fmt: skip
         highest: dict[Origin, float | None] = {"noise": None, "scaffold": self.scaffold, "refined": config.refine}
         self._maker = CandidateMaker(

@@ -37,14 +37,15 @@ class Sampler:
         They begin from pure noise or, where there are `parents` [M, H, D], from these with noise up to σ = `highest`,
         or the schedule's next level below. `watch` sees (round, rounds, estimates) after every round.
         """
-        model = self.denoise.denoiser.config
-        levels = self.denoise.denoiser.formulation.sampling_levels
-        schedule = Schedule.build(levels, self.config, chains.key.device, highest)
+        model, config = self.denoise.denoiser.config, self.config
+        formulation = self.denoise.denoiser.formulation
+        schedule = Schedule.build(formulation.sampling_levels, config, chains.key.device, highest)
         initial = None
         if parents is not None:
             initial = noised(consistent(parents, chains, model.overlap, self.blending), chains, schedule.sigma[0])
         return sample(
-            self.denoise, chains, schedule, order(self.config.order)(chains), horizon=model.horizon,
-            overlap=model.overlap, guidance=self.config.guidance, initial=initial, watch=watch,
-            rule=step_rule(self.config.rule),
+            self.denoise, chains, schedule, order(config.order)(chains), horizon=model.horizon,
+            overlap=model.overlap, guidance=config.guidance, initial=initial, watch=watch,
+            rule=step_rule(config.rule), unguided=config.unguided, hold=config.hold, clamp=config.clamp,
+            below=formulation.below if config.told == "step" else None,
         )  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from torch import Tensor
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
-from compdiffuser.diffusion.objective import ObjectiveConfig
+from compdiffuser.diffusion.formulation import formulation
+from compdiffuser.diffusion.objective import ObjectiveConfig, check_levels
 from compdiffuser.domains import Space
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.postures import measure_postures
+from compdiffuser.planning.recipes import chunked, recipe_for
 from compdiffuser.planning.support import measure_support
 from compdiffuser.presets import Preset
 from compdiffuser.runs import only_writer, rank
@@ -38,6 +41,8 @@ def train_planner(
     *,
     model: DenoiserConfig | None = None,
     config: TrainConfig | None = None,
+    objective: ObjectiveConfig | None = None,
+    recipe: str = "default",
     device: torch.device | str = "cpu",
     manifest: dict[str, Any] | None = None,
     method: str = "compdiffuser",
@@ -47,13 +52,16 @@ def train_planner(
 ) -> Checkpoint:
     """Train a chunk model on `episodes` as `preset` says, and leave the planner in `out`.
 
-    The model's horizon, overlap and dimensions come from the preset; everything else from `model`. Planners as they
-    were after so many seconds of training are kept in `out/after-SECONDS` for each of `snapshots`.
+    `recipe` names a set of settings (`RECIPES`); `model`, `objective` and `config` replace its parts. The model's
+    horizon, overlap and dimensions come from the preset. Planners as they were after so many seconds of training, those
+    of the runs that this one continues included, are kept in `out/after-SECONDS` for each of `snapshots`.
     """
     device = torch.device(device)
-    config = config or TrainConfig()
+    usual = recipe_for(recipe, preset)
+    config, objective = config or usual.training, objective or usual.objective
     chunks, dims = preset.chunks, preset.space.dims
-    model = replace(model or DenoiserConfig(), horizon=chunks.horizon, overlap=chunks.overlap, dim=len(dims))
+    model = chunked(model or usual.model, preset)
+    check_levels(objective, formulation(model.formulation))
     episodes = standing(episodes, preset.domain.body)
     normalizer = normalizer_of(episodes, preset.space)
     windows = windows_of(episodes, preset, normalizer, device)
@@ -61,7 +69,6 @@ def train_planner(
     denoiser = Denoiser(model).to(device)
     if compiled if compiled is not None else device.type == "cuda":
         denoiser.compile_network()
-    objective = objective_for(preset)
     counts = preset.space.weights(objective.positions)
     weights = None if counts is None else torch.tensor(counts, device=device)
     learner = ChunkLearner(denoiser, windows, objective, config.batch, weights)
@@ -69,22 +76,25 @@ def train_planner(
     about = {
         "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(dims),
         "stride": chunks.stride, "padding": [chunks.front_padding, chunks.back_padding], **model.to_dict(),
+        **asdict(objective),
     }  # fmt: skip
     record = run_training(
         learner, config, device, out, about=about,
-        own={"method": method, "objective": asdict(objective)}, manifest=manifest, progress=progress, watch=younger.see,
+        own={"method": method, "recipe": recipe, "objective": asdict(objective)}, manifest=manifest, progress=progress,
+        watch=younger.see,
     )  # fmt: skip
+    younger.see(record["outcome"]["seconds"], list(denoiser.parameters()))
     support, postures = measure_support(windows), measure_postures(windows)
 
-    def planner(trained: Denoiser) -> Checkpoint:
+    def planner(trained: Denoiser, **more: Any) -> Checkpoint:
         calibration = calibrate(Runner(trained, device), windows, chunks.overlap, counts)
-        return Checkpoint(trained, normalizer, calibration, preset, record, support, postures)
+        return Checkpoint(trained, normalizer, calibration, preset, {**record, **more}, support, postures)
 
     checkpoint = planner(denoiser)
     if rank() == 0:
         checkpoint.save(out)
-        for seconds, younger_weights in younger.kept:
-            planner(with_weights(denoiser, younger_weights)).save(out / f"after-{seconds:g}")
+        for seconds, kept in younger.kept:
+            planner(with_weights(denoiser, kept), after_seconds=seconds).save(out / f"after-{seconds:g}")
     return checkpoint
 
 
@@ -115,11 +125,14 @@ class Snapshots:
 
     due: Sequence[float]
     kept: list[tuple[float, list[Tensor]]] = field(default_factory=list)
+    seen: float = math.inf
+    """Seconds when it last looked; what was due before the first look belongs to the run that this one continues."""
 
     def see(self, seconds: float, average: list[Tensor]) -> None:
-        left = sorted(set(self.due) - {after for after, _ in self.kept})
-        if left and seconds >= left[0]:
-            self.kept.append((left[0], [weight.clone() for weight in average]))
+        for after in sorted(self.due):
+            if self.seen < after <= seconds:
+                self.kept.append((after, [weight.detach().clone() for weight in average]))
+        self.seen = seconds
 
 
 def with_weights(denoiser: Denoiser, weights: list[Tensor]) -> Denoiser:
@@ -129,9 +142,3 @@ def with_weights(denoiser: Denoiser, weights: list[Tensor]) -> Denoiser:
         for parameter, weight in zip(other.parameters(), weights, strict=True):
             parameter.copy_(weight)
     return other
-
-
-def objective_for(preset: Preset) -> ObjectiveConfig:
-    """What a planner is trained on; where plans are single chunks, start and goal are told more often."""
-    overlap = preset.chunks.overlap
-    return ObjectiveConfig(overlap=overlap, state=0.85) if preset.chunks.most == 1 else ObjectiveConfig(overlap=overlap)

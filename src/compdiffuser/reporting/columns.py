@@ -5,7 +5,7 @@ from __future__ import annotations
 from compdiffuser.reporting.grid import ANY, Result
 
 PUBLISHED: Result = {"origin": "published"}
-MEASURED: Result = {"origin": "measured"}
+MEASURED: Result = {"origin": "measured", "recipe": (None, "default")}
 OURS: Result = {**MEASURED, "method": "compdiffuser", "cell": None, "heading": (None, "estimated")}
 """A planner's own figures; a *cell* names a ceiling, and a true heading is for comparison."""
 DEFAULT: Result = {**OURS, "sampler": "default", "controller_horizon": None}

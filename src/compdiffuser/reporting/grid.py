@@ -66,7 +66,7 @@ def figure(result: Result | None) -> str:
 
 
 def _measured(cell: Result | None) -> bool:
-    return cell is not None and cell.get("origin") == "measured"
+    return cell is not None and cell.get("origin") in ("measured", "ablation")
 
 
 def _percent(value: float) -> str:

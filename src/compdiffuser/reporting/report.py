@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from compdiffuser.files import read_json, replacing
+from compdiffuser.reporting.ablations import entry
 from compdiffuser.reporting.tables import TABLES, Result
 from compdiffuser.types import UserError
 
+ABLATIONS = "ablations"
+"""The folder of cells that tables of ablations look at."""
 _OPEN = re.compile(r"<!-- table: *([\w-]+) *-->")
 _BLOCK = re.compile(r"(<!-- table: *([\w-]+) *-->\n)(.*?)(<!-- /table -->)", re.DOTALL)
 
@@ -25,7 +28,7 @@ def read_results(folder: Path) -> list[Result]:
     Evaluations that are under way, or were cut off, are left out.
     """
     results: list[Result] = []
-    for path in sorted(folder.glob("*.json")):
+    for path in (*sorted(folder.glob("*.json")), *sorted((folder / ABLATIONS).glob("*.json"))):
         content = read_json(path)
         if not isinstance(content, dict):
             raise UserError(f"'{path}' holds a {type(content).__name__}, results are JSON objects")
@@ -33,7 +36,7 @@ def read_results(folder: Path) -> list[Result]:
             print(f"{path} is left out: its evaluation is not complete", file=sys.stderr)
             continue
         try:
-            results += _entries(content)
+            results += [entry(content)] if path.parent.name == ABLATIONS else _entries(content)
         except (TypeError, ValueError, AttributeError) as error:
             raise UserError(f"'{path}' holds no results: {error}") from error
     return results

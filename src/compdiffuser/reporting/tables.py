@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from compdiffuser.reporting.columns import BEST_RL, GSC, ONE_PLAN, PAPER, PUBLISHED, REPLANNING
+from compdiffuser.reporting.ablations import (
+    DIRECTIONS,
+    NUMBERS,
+    ORDERS,
+    ORDERS_REPLANNING,
+    render_additions,
+    render_base,
+    render_paper_curve,
+    render_times,
+)
+from compdiffuser.reporting.columns import BEST_RL, GSC, MEASURED, ONE_PLAN, PAPER, PUBLISHED, REPLANNING
+from compdiffuser.reporting.fidelity import render_fields
 from compdiffuser.reporting.grid import Result, Table
 from compdiffuser.reporting.listings import (
     render_curve,
@@ -68,7 +79,7 @@ SAMPLERS = Table(
     ),
     (
         ("published", {**PUBLISHED, **_GIANT}),
-        ("ours, same weights", {"origin": "measured", "replan": False, **_GIANT}),
+        ("ours, same weights", {**MEASURED, "replan": False, **_GIANT}),
     ),
 )
 
@@ -132,6 +143,15 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "antsoccer-parts": ANTSOCCER_PARTS.render,
     "antsoccer-baselines": ANTSOCCER_BASELINES.render,
     "antsoccer-failures": partial(render_failures, rows=ANTSOCCER_ENDINGS, things=("ball",)),
+    "paper-fields": render_fields,
+    "paper-curve": render_paper_curve,
+    "paper-orders": ORDERS.render,
+    "paper-orders-replanning": ORDERS_REPLANNING.render,
+    "paper-numbers": NUMBERS.render,
+    "paper-times": render_times,
+    "paper-directions": DIRECTIONS.render,
+    "additions": render_additions,
+    "base-model": render_base,
     "baseline-training": render_training,
     "planner-training": render_planners,
     "training-curve": render_curve,

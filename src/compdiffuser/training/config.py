@@ -40,6 +40,8 @@ class TrainConfig:
     """Largest norm of a gradient; None leaves gradients as they are."""
     ema: float | None = 0.999
     """Decay of the averaged weights, which are the ones kept; None keeps the weights themselves."""
+    ema_every: int = 1
+    """Updates between averagings; a replay makes no more than one of them."""
     precision: Precision = "bf16"
     """On a GPU: autocast to bfloat16 (TF32 where a layer asks to be left out), TF32 matrix products, or plain float32.
 
@@ -54,7 +56,9 @@ class TrainConfig:
     """The batches of a replay depend on the seed, the process and the replay's first update alone."""
 
     def __post_init__(self) -> None:
-        whole(self, "steps", "batch", "checkpoint_every", "log_every", "updates_per_replay")
+        whole(self, "steps", "batch", "checkpoint_every", "log_every", "updates_per_replay", "ema_every")
+        if self.ema_every > 1 and self.updates_per_replay > 1:
+            raise UserError(f"ema_every {self.ema_every} needs updates_per_replay 1, not {self.updates_per_replay}")
         whole(self, "warmup", least=0)
         # Written so that NaN, which compares with nothing, is refused.
         for name, low, high in LIMITS:
@@ -86,7 +90,12 @@ class TrainConfig:
         return peak if self.schedule == "constant" else peak * 0.5 * (1 + math.cos(math.pi * progress))
 
     def decay(self, step: int) -> float:
-        """Decay of the averaged weights, smaller at first so that they leave the initial ones behind."""
+        """Decay of the averaged weights, smaller at first so that they leave the initial ones behind.
+
+        1 in updates that are not averaged.
+        """
+        if step % self.ema_every:
+            return 1.0
         return min(self.ema, (1 + step) / (10 + step)) if self.ema is not None else 0.0
 
 

@@ -52,9 +52,9 @@ def fit(
 ) -> Outcome:  # fmt: skip
     """Train, checkpointing into `out` and continuing from a checkpoint found there; ends with averaged weights.
 
-    `watch` is called whenever a line is logged; `on_checkpoint` is given the number of updates whenever
-    `config.checkpoint_every` more were made. `about` describes the run, such as its data: a folder that holds a run of
-    something else is refused.
+    `watch` is called at the beginning and whenever a line is logged; `on_checkpoint` is given the number of updates
+    whenever `config.checkpoint_every` more were made. `about` describes the run, such as its data: a folder that holds
+    a run of something else is refused.
 
     Raises UserError at the first line of the log whose loss is not finite, and at the first checkpoint whose weights
     are not: the checkpoint before it stays.
@@ -62,6 +62,8 @@ def fit(
     run = _Run(Updater(learner, config, device), config, out, about or {})
     first = run.updater.rank == 0
     told = TrainLog(out, config, run.step, run.before, learner.parts, show=progress and first, write=first)
+    if watch is not None:
+        watch(run.before, run.updater.average)
     with _stoppable() as stopped, told as log:
         while True:
             preparing = run.preparing

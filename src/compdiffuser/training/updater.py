@@ -46,6 +46,7 @@ class Updater:
         on_gpu = device.type == "cuda"
         if on_gpu:
             torch.set_float32_matmul_precision("highest" if config.precision == "float32" else "high")
+            torch.backends.cudnn.benchmark = True  # shapes stay the same: the quickest convolution is found once
         self.rate = torch.zeros((), device=device)
         self.decay = torch.zeros((), device=device)
         self.optimizer = torch.optim.AdamW(

@@ -17,29 +17,34 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from compdiffuser.compose.merge import merge, merged_length, split
+from compdiffuser.compose.merge import merge
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.candidates import CandidateMaker, Draft
 from compdiffuser.planning.carrying import Carrying, roadmap_of
 from compdiffuser.planning.checkpoint import Checkpoint, load
 from compdiffuser.planning.config import PlanConfig
-from compdiffuser.planning.goals import endings, whole_goals
+from compdiffuser.planning.ground import Ground
 from compdiffuser.planning.judge import Judge
-from compdiffuser.planning.moves import split_groups
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.problem import MOST_CANDIDATES, Chunks, checked, chunk_choices, distances, one_each
+from compdiffuser.planning.problem import Chunks, one_each
 from compdiffuser.planning.progress import Watch
-from compdiffuser.planning.roadmap import Roadmap, length, paced
+from compdiffuser.planning.regions import Region
+from compdiffuser.planning.repair import choice, repaired
+from compdiffuser.planning.roadmap import LANDMARKS, Roadmap
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Search
+from compdiffuser.planning.setting import set_out
+from compdiffuser.planning.steering import Cost, Steering, Valid
 from compdiffuser.planning.support import Support
 from compdiffuser.runs import choose_device
 from compdiffuser.types import Array, UserError
 
-WAVE = {"cuda": 64, "cpu": 8}
-"""Candidates at a time that a device makes well."""
+STEERED = 0.25
+"""σ up to which scaffolds of steered plans are noised, where a preset does without scaffolds."""
+FINER = 4
+"""Times as many landmarks, where few show no way round a region."""
+MOST_PLANS = 64
 
 
 class Planner:
@@ -58,6 +63,9 @@ class Planner:
         self.space = checkpoint.preset.space
         self.asked = checkpoint.preset.domain.asked
         self.denoise = Runner(checkpoint.denoiser, self.device, compiled=compiled)
+        self.ground = Ground(self.space, self.normalizer, self.calibration)
+        self.known = Steering()
+        """What is known of the world for good: a map."""
         self._set_up(config or PlanConfig())
 
     def _set_up(self, config: PlanConfig) -> None:
@@ -66,9 +74,10 @@ class Planner:
         overlap = self.model.overlap
         judge = Judge(
             self.denoise, self.calibration, self.support, self.space, overlap, config.certify, config.blending,
-            self.asked,
+            self.asked, self.ground,
         )  # fmt: skip
-        highest: dict[Origin, float | None] = {"noise": None, "scaffold": self.scaffold, "refined": config.refine}
+        level = STEERED if self.scaffold is None else self.scaffold
+        highest: dict[Origin, float | None] = {"noise": None, "scaffold": level, "refined": config.refine}
         self._maker = CandidateMaker(
             Sampler(self.denoise, config.sampler, config.blending), judge, self.normalizer, highest
         )
@@ -100,9 +109,37 @@ class Planner:
         """
         return cls(load(name), device, config, compiled)
 
-    def plan(self, start: Any, goal: Any, **options: Any) -> Plan:
-        """One plan; options as for `plan_batch`."""
-        return self.plan_batch(np.asarray(start)[None], np.asarray(goal)[None], **options)[0]
+    def plan(
+        self,
+        start: Any,
+        goal: Any,
+        *,
+        via: Sequence[Any] = (),
+        avoid: Sequence[Region] = (),
+        prefer: Cost | None = None,
+        valid: Valid | None = None,
+        margin: float = 0.0,
+        within: float | None = None,
+        n_plans: int = 1,
+        **options: Any,
+    ) -> Plan:
+        """One plan; further options as for `plan_batch`.
+
+        It passes the places `via` in order, each `within` some metres (by default as near as plans come to their goal),
+        keeps out of the regions `avoid` by a `margin`, is `valid` everywhere (a function of states [n, D]: bool, or
+        metres of room) and, among plans that can be, has a low cost `prefer` (a function of states [n, T, D] in torch).
+        With `n_plans`, the plan's `others` are up to so many more that take other ways.
+        """
+        steering = Steering.of(via, avoid, valid, prefer, margin, within)
+        ends = np.asarray(start)[None], np.asarray(goal)[None]
+        if n_plans == 1:
+            return self.plan_batch(*ends, steering=steering, **options)[0]
+        (several,) = one_each(n_plans, 1, "numbers of plans", 1, MOST_PLANS)
+        return choice(self, *ends, steering, several, **options)
+
+    def repair(self, plan: Plan, at: Any = None, **options: Any) -> Plan:
+        """A plan in use, made to fit what is new; see `planning.repair`."""
+        return repaired(self, plan, at, **options)
 
     def plan_batch(
         self,
@@ -113,6 +150,7 @@ class Planner:
         seed: int | Sequence[int] = 0,
         keep_candidates: bool = False,
         watch: Watch | None = None,
+        steering: Steering | Sequence[Steering | None] | None = None,
     ) -> list[Plan]:
         """P plans: starts [P, D], goals [P, D] in the data's units.
 
@@ -122,46 +160,42 @@ class Planner:
         `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most fresh ones that are made for a
         problem, refined ones come on top; it and `seed` are one for all or one per problem. The same seed gives the
         same plan, alone or in a batch. `watch` sees the batch after every round; where it raises, planning ends.
+        `steering` is one for all or one per problem.
         """
         begun = time.perf_counter()
-        searches = self.searches(starts, goals, n_chunks, n_candidates, seed)
+        searches = self.searches(starts, goals, n_chunks, n_candidates, seed, steering)
         while not all(search.done for search in searches):
             self.advance(searches, watch)
         seconds = time.perf_counter() - begun
         return [self.result(search, seconds, keep_candidates) for search in searches]
 
     def search(
-        self, start: Any, goal: Any, n_chunks: int | Literal["auto"] = "auto", n_candidates: int = 64, seed: int = 0
+        self,
+        start: Any,
+        goal: Any,
+        n_chunks: int | Literal["auto"] = "auto",
+        n_candidates: int = 64,
+        seed: int = 0,
+        steering: Steering | None = None,
     ) -> Search:
         """A problem to be planned wave by wave with `advance`, beside others that come and go; `result` is its plan."""
-        return self.searches(np.asarray(start)[None], np.asarray(goal)[None], n_chunks, n_candidates, seed)[0]
+        return self.searches(np.asarray(start)[None], np.asarray(goal)[None], n_chunks, n_candidates, seed, steering)[0]
 
     def searches(
-        self, starts: Any, goals: Any, n_chunks: Chunks, n_candidates: int | Sequence[int], seed: int | Sequence[int]
+        self,
+        starts: Any,
+        goals: Any,
+        n_chunks: Chunks,
+        n_candidates: int | Sequence[int],
+        seed: int | Sequence[int],
+        steering: Steering | Sequence[Steering | None] | None = None,
+        n_ways: int = 1,
     ) -> list[Search]:
-        """The problems of `plan_batch`, checked, with their K and scaffolds. Raises UserError for what cannot be."""
-        starts = checked(starts, "start", self.space, self.normalizer)
-        goals = whole_goals(goals, starts, self.space, self.asked)
-        goals = checked(goals, "goal", self.space, self.normalizer, self.asked)
-        if len(starts) != len(goals):
-            raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
-        most = one_each(n_candidates, len(starts), "numbers of candidates", 1, MOST_CANDIDATES)
-        seeds = one_each(seed, len(starts), "seeds")
-        ends = endings(goals, self.normalizer, self._recorded, self.space, self.asked)
-        targets = np.stack([found[0] for found in ends]) if ends else goals
-        places = [self.space.places(self.normalizer.normalize(torch.from_numpy(each))) for each in (starts, targets)]
-        ways = self._ways(*places)
-        lines = distances(places[0], places[1], self.space, self.calibration)
-        far = [way if way is None else [length(part) for part in split_groups(way, self.space.sizes)] for way in ways]
-        choices = chunk_choices(n_chunks, lines, far, self.calibration, self.preset.chunks.most)
-        wave = self.config.wave or WAVE.get(self.device.type, WAVE["cpu"])
-        refine, score = self.config.refine is not None, self.config.score
-        laid = [self._scaffolds(way, ks) for way, ks in zip(ways, choices, strict=True)]
-        problems = zip(starts, goals, choices, most, seeds, laid, ends, strict=True)
-        return [
-            Search(start, goal, ks, count, number, wave, refine, score, scaffolds, endings=found)
-            for start, goal, ks, count, number, scaffolds, found in problems
-        ]
+        """The problems of `plan_batch`, checked, with their K and scaffolds. Raises UserError for what cannot be.
+
+        With `n_ways`, each problem is searched on up to so many ways that differ.
+        """
+        return set_out(self, starts, goals, n_chunks, n_candidates, seed, steering, n_ways)
 
     @cached_property
     def _recorded(self) -> Support | None:
@@ -173,19 +207,12 @@ class Planner:
         """Ways through the recorded states; small."""
         return None if self._recorded is None else roadmap_of(self._recorded, self.calibration)
 
-    def _ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
-        """The way [n, P] of each problem, where scaffolds are asked for and the data knows one."""
-        if self.scaffold is None or self.roadmap is None or not len(starts):
-            return [None] * len(starts)
-        return self.roadmap.ways(starts, goals)
-
-    def _scaffolds(self, way: Tensor | None, choices: Sequence[int]) -> dict[int, Tensor]:
-        """A way [n, D] at an even pace as K chunks [K, H, D], for each K; nothing where there is no way."""
-        if way is None:
-            return {}
-        horizon, overlap = self.model.horizon, self.model.overlap
-        paths = {k: paced(way, merged_length(k, horizon, overlap), self.space.sizes) for k in choices}
-        return {k: split(states, k, horizon, overlap).to(self.device) for k, states in paths.items()}
+    @cached_property
+    def finer_roadmap(self) -> Roadmap | Carrying | None:
+        """The same with more landmarks, between which narrow ways are seen."""
+        if self._recorded is None:
+            return None
+        return roadmap_of(self._recorded, self.calibration, FINER * LANDMARKS)
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
         """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).
@@ -232,7 +259,18 @@ class Planner:
             maze=self.preset.maze,
             stride=self.preset.chunks.stride,
             candidates=np.stack([self.states(candidate) for candidate in same]) if keep_candidates else None,
+            avoid=() if search.course is None else search.course.steering.avoid,
+            via=() if search.course is None else search.course.steering.via,
         )
+
+    def with_map(self, *regions: Region, valid: Valid | None = None, margin: float = 0.0) -> Planner:
+        """The same planner in a world of which a map is known: all its plans keep out of these regions by a margin.
+
+        `valid` is a function of states [n, D], as for `plan`. What an earlier map says holds as well.
+        """
+        other = copy.copy(self)
+        other.known = Steering.of(avoid=regions, valid=valid, margin=margin).joined(self.known)
+        return other
 
     def with_sampler(self, **changes: Any) -> Planner:
         """The same planner, sampling differently: `with_sampler(order="autoregressive", steps=50)`."""

@@ -22,7 +22,7 @@ from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
 from compdiffuser.planning.judge import UNJUDGED, Verdict
-from compdiffuser.planning.regions import Region, region, writable
+from compdiffuser.planning.regions import Region, bare, region, writable
 from compdiffuser.planning.search import Origin
 from compdiffuser.planning.steering import Waypoint, waypoint
 from compdiffuser.types import Array, UserError
@@ -150,22 +150,26 @@ class Plan:
     def plot(
         self, png: str | os.PathLike[str] | None = None, executed: Array | None = None, title: str | None = None
     ) -> Figure:
-        """Walls, chunks in colours, start and goal; the `executed` path [n, 2] where there is one.
+        """Walls, chunks in colours, start and goal, what steered it; the `executed` path [n, 2] where there is one.
 
+        Its `others` are thin lines.
         Where several things move, each chunk has a panel of its own, unless a path is drawn over all of them.
         """
         # Matplotlib takes half a second to import, and most plans are never drawn.
         from compdiffuser.plotting.chunks import plot_chunks
+        from compdiffuser.plotting.drawing import Marks
         from compdiffuser.plotting.plans import plot_plan
 
+        outlines = [outline for each in self.avoid if (outline := bare(each).outline()) is not None]
+        marks = Marks(outlines, [np.array(stop.place) for stop in self.via])
         if executed is None and len(self.space.positions) > 1:
             return plot_chunks(
                 self.chunks, self.overlap, space=self.space, maze=self.maze, start=self.start, goal=self.goal,
-                title=title, png=png,
+                title=title, png=png, marks=marks,
             )  # fmt: skip
         return plot_plan(
             self.chunks, space=self.space, maze=self.maze, start=self.start, goal=self.goal, executed=executed,
-            title=title, png=png,
+            title=title, png=png, marks=marks, others=[other.states for other in self.others],
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:

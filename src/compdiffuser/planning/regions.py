@@ -18,7 +18,7 @@ from torch import Tensor
 
 from compdiffuser.checks import brief, is_finite
 from compdiffuser.planning.geometry import crossing, like, to_boxes
-from compdiffuser.types import UserError
+from compdiffuser.types import Array, UserError
 
 MOST_CORNERS = 1_000
 
@@ -42,6 +42,10 @@ class Region(ABC):
     @abstractmethod
     def numbers(self) -> list[float]:
         """What its text says after its kind."""
+
+    def outline(self) -> Array | None:
+        """[n, 2], for pictures; None where it has none that is closed."""
+        return None
 
     def __str__(self) -> str:
         """As on the command line, such as "disc:12,8,2" or "box:0,0,1,1@ball"."""
@@ -70,6 +74,11 @@ class Disc(Region):
     def numbers(self) -> list[float]:
         return [*self.center, self.radius]
 
+    def outline(self) -> Array:
+        angles = np.linspace(0, 2 * np.pi, 96)
+        x, y, *_ = self.center
+        return np.stack([x + self.radius * np.cos(angles), y + self.radius * np.sin(angles)], axis=1)
+
 
 @dataclass(frozen=True)
 class Box(Region):
@@ -92,6 +101,10 @@ class Box(Region):
 
     def numbers(self) -> list[float]:
         return [*self.low, *self.high]
+
+    def outline(self) -> Array:
+        (x0, y0, *_), (x1, y1, *_) = self.low, self.high
+        return np.array([(x0, y0), (x1, y0), (x1, y1), (x0, y1)])
 
 
 @dataclass(frozen=True)
@@ -126,6 +139,9 @@ class Polygon(Region):
 
     def numbers(self) -> list[float]:
         return [number for corner in self.corners for number in corner]
+
+    def outline(self) -> Array:
+        return np.array(self.corners)
 
 
 @dataclass(frozen=True)

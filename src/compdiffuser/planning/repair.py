@@ -27,7 +27,7 @@ from compdiffuser.planning.regions import Region
 from compdiffuser.planning.roadmap import length, paced
 from compdiffuser.planning.search import Search
 from compdiffuser.planning.setting import WAVE
-from compdiffuser.planning.steering import Cost, Course, Steering, Valid, Waypoint
+from compdiffuser.planning.steering import Cost, Course, Steering, Valid, Waypoint, passing_times
 from compdiffuser.planning.ways import APART, Steered, differ
 from compdiffuser.types import Array, UserError
 
@@ -57,13 +57,19 @@ def choice(
     while not all(search.done for search in searches):
         planner.advance(searches, watch)
     plans = [planner.result(search, time.perf_counter() - begun, keep_candidates) for search in searches]
+    return chosen(plans, planner)
+
+
+def chosen(plans: Sequence[Plan], planner: Planner) -> Plan:
+    """The first certified of some plans; its `others` are certified too, and no two of them take the same way."""
     first = next((plan for plan in plans if plan.ok), plans[0])
-    chosen = [first]
-    apart = 0.0 if planner.roadmap is None else APART * planner.roadmap.radius
-    for plan in plans:
-        if plan.ok and all(differ(_places(planner, plan), _places(planner, other), apart) for other in chosen):
-            chosen.append(plan)
-    return replace(first, others=tuple(chosen[1:]))
+    kept = [first]
+    if len(plans) > 1:
+        apart = 0.0 if planner.roadmap is None else APART * planner.roadmap.radius
+        for plan in plans:
+            if plan.ok and all(differ(_places(planner, plan), _places(planner, other), apart) for other in kept):
+                kept.append(plan)
+    return replace(first, others=tuple(kept[1:])) if len(kept) > 1 else first
 
 
 def repaired(
@@ -226,14 +232,10 @@ class Detour:
 
 
 def _times(planner: Planner, states: Tensor, stops: Sequence[Waypoint]) -> list[int]:
-    """The states of a path [T, D], in the data's units, that are nearest to waypoints, in order."""
-    times: list[int] = []
-    for stop in stops:
-        since = times[-1] if times else 0
-        columns = list(planner.ground.passing(stop).columns)
-        away = (states[since:, columns] - states.new_tensor(stop.place)).norm(dim=-1)
-        times.append(since + int(away.argmin()))
-    return times
+    """When a path [T, D], in the data's units, passes waypoints."""
+    groups = [planner.ground.passing(stop) for stop in stops]
+    paths = [states[:, list(group.columns)].cpu().numpy() for group in groups]
+    return passing_times(paths, stops, [v.within or planner.ground.gap(g) for v, g in zip(stops, groups, strict=True)])
 
 
 def _broken(planner: Planner, chunks: Tensor, plan: Plan, steering: Steering) -> list[int]:

@@ -139,6 +139,23 @@ class Course:
     """[n, P], normalized: what positions are held to at first, where a plan has no scaffold to begin from."""
 
 
+def passing_times(paths: Sequence[Array], stops: Sequence[Waypoint], within: Sequence[float]) -> list[int]:
+    """When waypoints are passed in order: for each, the path [T, size] of the group that passes it, and how near.
+
+    That is the first moment from which on it gets no nearer, once it is near enough; else the nearest.
+    """
+    times: list[int] = []
+    for path, stop, near in zip(paths, stops, within, strict=True):
+        since = times[-1] if times else 0
+        away = np.linalg.norm(np.asarray(path[since:], float) - np.array(stop.place), axis=1)
+        close = np.flatnonzero(away <= near)
+        first = int(close[0]) if len(close) else int(away.argmin())
+        while first + 1 < len(away) and away[first + 1] < away[first]:
+            first += 1
+        times.append(since + first)
+    return times
+
+
 def told_room(values: Any, count: int) -> Array:
     """What a validity function said, as metres of room [n]. Raises UserError for anything but bools or numbers [n]."""
     told = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)

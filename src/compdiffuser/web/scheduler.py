@@ -61,6 +61,8 @@ class Job:
     """Candidates at a time that keep a wave short."""
     wave: int | None = None
     """Candidates at a time, where the request names it."""
+    others: tuple[Job, ...] = ()
+    """The same problem on other ways; they are submitted, and given up, with it."""
     on_round: Callable[[int, Round], None] | None = None
     """Sees every round of a batch that this job is part of, with the number of its problem there."""
     on_wave: Callable[[], None] | None = None

@@ -42,7 +42,7 @@ from compdiffuser.types import Array, UserError
 
 STEERED = 0.25
 """σ up to which scaffolds of steered plans are noised, where a preset does without scaffolds."""
-FINER = 4
+FINER = 2
 """Times as many landmarks, where few show no way round a region."""
 MOST_PLANS = 64
 

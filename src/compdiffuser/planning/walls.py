@@ -65,7 +65,8 @@ def _joined(layout: Maze, cells: Array) -> Array:
     open_runs: dict[tuple[int, int], int] = {}
     boxes: list[tuple[int, int, int, int]] = []
     for row in range(len(cells) + 1):
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], cells[row], [False]]))) if row < len(cells) else []
+        line = cells[row] if row < len(cells) else np.zeros(cells.shape[1], bool)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]])))
         runs = {(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)}
         boxes += [(first, row - 1, *run) for run, first in open_runs.items() if run not in runs]
         open_runs = {run: open_runs.get(run, row) for run in runs}

@@ -16,9 +16,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from compdiffuser.planning.planner import WAVE, Planner
+from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.progress import Round
 from compdiffuser.planning.search import Search
+from compdiffuser.planning.setting import WAVE
 from compdiffuser.web.metrics import Metrics
 
 GATHER = 0.01  # seconds in which requests that arrive together find each other

@@ -92,7 +92,7 @@ class Service:
                 self.scheduler.submit(other)
             except RuntimeError as error:  # one way will do where the queue is full
                 other.fail(error)
-            job.ended.add_done_callback(lambda ended, other=other: ended.cancelled() and other.ended.cancel())
+            job.ended.add_done_callback(partial(_given_up, other))
 
     def _count(self, job: Job, ended: Future[bool]) -> None:
         if ended.cancelled():
@@ -183,6 +183,12 @@ def verdict(plan: Plan) -> Verdict:
     measures = {name: _finite(share) for name, share in plan.verdict.measures.items()}
     where = dict(plan.verdict.where)
     return Verdict(failed=list(plan.verdict.failed), measures=measures, where=where, told=str(plan.verdict))
+
+
+def _given_up(other: Job, ended: Future[bool]) -> None:
+    """Nobody waits for the other ways of a job that was cancelled."""
+    if ended.cancelled():
+        other.ended.cancel()
 
 
 def _others(job: Job) -> list[Plan]:

@@ -19,6 +19,7 @@ from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.steering import Course
 from compdiffuser.types import Array
 
+REFINES = 3  # waves of refined candidates for each fresh wave of a steered search; one for others
 PARENTS = 4  # a refined wave has a fourth as many parents as candidates
 LOITERS, STROLLS = 2.5, 1.25  # times the length of the shortest certified candidate, of plans and of steered ones:
 # one that goes further has lost its way
@@ -164,7 +165,14 @@ class Search:
             count = (fresh - 1) % self.wave + 1
             chosen = [parents[index % len(parents)] for index in range(count)]
             return [
-                Proposal(made + index, len(parent.chunks), "refined", parent.chunks, parent.goal, self._held(parent))
+                Proposal(
+                    made + index,
+                    len(parent.chunks),
+                    "refined",
+                    parent.chunks,
+                    parent.goal,
+                    self._held(parent, index // len(parents)),
+                )
                 for index, parent in enumerate(chosen)
             ]
         if self.still is not None and not made:
@@ -186,12 +194,18 @@ class Search:
     def _prefers(self) -> bool:
         return self.course is not None and self.course.steering.prefer is not None
 
-    def _held(self, parent: Candidate) -> tuple[bool, ...]:
-        """What is right with a steered candidate stays; where nothing, or all, is wrong with its chunks, all move."""
+    def _held(self, parent: Candidate, turn: int) -> tuple[bool, ...]:
+        """Which chunks of a parent stay as they are.
+
+        Of a steered one all that is right, and in every other turn but what lies beside what is wrong. Where nothing,
+        or all, is wrong with its chunks, all move.
+        """
         count = len(parent.chunks)
-        if self.course is None or not 0 < len(parent.broken) < count:
+        moving = {k + beside for k in parent.broken for beside in ((-1, 0, 1) if turn % 2 else (0,))}
+        moving &= set(range(count))
+        if self.course is None or not 0 < len(moving) < count:
             return self.held.get(count, ())
-        return tuple(k not in parent.broken for k in range(count))
+        return tuple(k not in moving for k in range(count))
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         """A wave that has been made. Before the next fresh one, K's that do badly are left behind."""
@@ -215,7 +229,13 @@ class Search:
         return sum(not candidate.refined for candidate in self.candidates)
 
     def _refines_next(self) -> bool:
-        return self.refine and len(self.candidates) > (self.still is not None) and not self.candidates[-1].refined
+        if not self.refine or len(self.candidates) <= (self.still is not None):
+            return False
+        if self.course is None:
+            return not self.candidates[-1].refined
+        # Most of a steered candidate is held, so that it gets better from wave to wave.
+        since = next(place for place, made in enumerate(reversed(self.candidates)) if not made.refined)
+        return since < REFINES * ((self._fresh() - 1) % self.wave + 1)
 
     def _promising(self) -> list[int]:
         """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""

@@ -34,7 +34,7 @@ from compdiffuser.types import Array, UserError
 if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
-QUICK = 4  # times fewer candidates at a time than a plan is begun with
+QUICK = 8  # times fewer candidates at a time than a plan is begun with
 EASY = 0.7  # of the pace that chunks have at most: a detour is given time for it
 RENEWED = 0.25  # of what a chunk advances, that a detour may be longer for each chunk that it leaves alone
 
@@ -172,9 +172,7 @@ class Rest:
         horizon, overlap = planner.model.horizon, planner.model.overlap
         stride = horizon - overlap
         path = merge(chunks, overlap)
-        found = [
-            way for span in self._spans(len(chunks), first, last) if (way := self._around(path, *span)) is not None
-        ]
+        found = self._around(path, self._spans(len(chunks), first, last))
         if not found:
             return None
         usual, places = planner.calibration, space.places(path).cpu()
@@ -194,24 +192,34 @@ class Rest:
 
     def _spans(self, count: int, first: int, last: int) -> list[tuple[int, int]]:
         """First and last of the chunks that a detour may replace: those concerned, and more and more around them."""
-        widened = [(max(first - more, 0), min(last + more, count - 1)) for more in (0, 1, 2, 4, count)]
+        widened = [(max(first - more, 0), min(last + more, count - 1)) for more in (0, 2, count)]
         return list(dict.fromkeys(widened))
 
-    def _around(self, path: Tensor, first: int, last: int) -> Detour | None:
-        """The way that could replace some chunks of a path [T, D], through the waypoints that they passed."""
+    def _around(self, path: Tensor, spans: Sequence[tuple[int, int]]) -> list[Detour]:
+        """The ways that could replace chunks of a path [T, D], through the waypoints that these passed."""
         planner, space = self.planner, self.planner.space
-        horizon, overlap = planner.model.horizon, planner.model.overlap
-        stride = horizon - overlap
-        begin = first * stride + overlap // 2 if first else 0
-        end = min(last * stride + horizon - overlap // 2, len(path) - 1)
-        end = len(path) - 1 if len(path) - 1 - end < overlap else end
+        ends = [self._ends(len(path), *span) for span in spans]
         times = _times(planner, planner.normalizer.denormalize(path), self.steering.via)
-        via = tuple(v for v, t in zip(self.steering.via, times, strict=True) if begin < t < end)
-        here = planner.normalizer.normalize(torch.from_numpy(self.here).float())
+        stops = [[v for v, t in zip(self.steering.via, times, strict=True) if a < t < b] for a, b in ends]
+        here = space.places(planner.normalizer.normalize(torch.from_numpy(self.here).float()))
         places = space.places(path).cpu()
-        roadmap = replace(self._steered, steering=replace(self.steering, via=via, prefer=None))
-        ways = roadmap.ways(places[begin] if first else space.places(here), places[end])
-        return Detour(first, last, begin, end, ways[0].places) if ways else None
+        begin = torch.stack([places[a] if first else here for (a, _), (first, _) in zip(ends, spans, strict=True)])
+        there = places[[b for _, b in ends]]
+        if any(stops):
+            steered = [replace(self._steered, steering=replace(self.steering, via=tuple(via))) for via in stops]
+            legs = [each.ways(a, b) for each, a, b in zip(steered, begin, there, strict=True)]
+            ways = [found[0].places if found else None for found in legs]
+        else:
+            ways = self._steered.roadmap.ways(begin, there)
+        found = zip(spans, ends, ways, strict=True)
+        return [Detour(*span, *own, way) for span, own, way in found if way is not None]
+
+    def _ends(self, states: int, first: int, last: int) -> tuple[int, int]:
+        """The states of a path between which chunks `first` to `last` can be replaced."""
+        horizon, overlap = self.planner.model.horizon, self.planner.model.overlap
+        begin = first * (horizon - overlap) + overlap // 2 if first else 0
+        end = last * (horizon - overlap) + horizon - overlap // 2
+        return begin, states - 1 if states - 1 - end < overlap // 2 else end
 
     @cached_property
     def _steered(self) -> Steered:

@@ -41,7 +41,8 @@ class Client:
     def plan(self, model: str, start: Sequence[float], goal: Sequence[float], **options: Any) -> dict[str, Any]:
         """One plan; where it is not `ok`, its `verdict` says why.
 
-        Options: chunks, candidates, order, rule, score, blending, steps, repeats, seed, wave, include_candidates.
+        Options: chunks, candidates, order, rule, score, blending, steps, repeats, seed, wave, include_candidates,
+        via, avoid, margin, plans.
         """
         return json.load(self._open("/v1/plan", {"model": model, "start": start, "goal": goal, **options}))
 
@@ -50,7 +51,9 @@ class Client:
     ) -> Iterator[tuple[str, Any]]:
         """The denoising as it happens: (event, data) until ("plan", …) or ("error", …); else `Broken` is raised."""
         ends = {"start": ",".join(map(str, start)), "goal": ",".join(map(str, goal))}
-        yield from self._events("/v1/plan/stream?" + urllib.parse.urlencode({"model": model, **ends, **options}))
+        yield from self._events(
+            "/v1/plan/stream?" + urllib.parse.urlencode({"model": model, **ends, **options}, doseq=True)
+        )
 
     def drive(self, plan: dict[str, Any], **options: Any) -> Iterator[tuple[str, Any]]:
         """Follow a plan in the real environment: (event, data) until ("end", …) or ("error", …)."""

@@ -10,15 +10,21 @@ if TYPE_CHECKING:
     from compdiffuser.planning.config import PlanConfig
     from compdiffuser.planning.plan import Plan
     from compdiffuser.planning.planner import Planner
+    from compdiffuser.planning.regions import Box, Disc, Outside, Polygon
+    from compdiffuser.planning.steering import Steering, Waypoint
+    from compdiffuser.planning.walls import Walls
     from compdiffuser.presets import Preset, register
 
 __version__ = "0.1.0"
 __all__ = [
-    "Domain", "Episodes", "Plan", "PlanConfig", "Planner", "Policy", "Preset", "SamplerConfig", "UserError",
-    "__version__", "register",
+    "Box", "Disc", "Domain", "Episodes", "Outside", "Plan", "PlanConfig", "Planner", "Policy", "Polygon", "Preset",
+    "SamplerConfig", "Steering", "UserError", "Walls", "Waypoint", "__version__", "register",
 ]  # fmt: skip
 
 _HOMES = {
+    **dict.fromkeys(("Box", "Disc", "Outside", "Polygon"), "compdiffuser.planning.regions"),
+    **dict.fromkeys(("Steering", "Waypoint"), "compdiffuser.planning.steering"),
+    "Walls": "compdiffuser.planning.walls",
     "Domain": "compdiffuser.domains",
     "Plan": "compdiffuser.planning.plan",
     "PlanConfig": "compdiffuser.planning.config",

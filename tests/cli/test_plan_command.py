@@ -116,3 +116,26 @@ def test_a_goal_is_the_balls_place(soccer, tmp_path, capsys):
     assert plan["goal"][2:] == [8, 8]
     assert {"steps", "ends", "contact"} <= set(plan["verdict"]["measures"])
     assert {path.name for path in tmp_path.iterdir()} >= {"plan.png", "plan.gif"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--avoid", "blob:1"], "a region is written disc:x,y,r"),
+        (["--avoid", "disc:-1,1,0.2"], "the start [-1.0, 1.0] lies in disc:-1,1,0.2"),
+        (["--via", "there"], "a waypoint is written x,y"),
+        (["--plans", "2", "--gif", "film.gif"], "--gif shows the denoising of one plan, not of 2"),
+    ],
+)
+def test_what_cannot_steer_a_plan_is_told(options, said, capsys):
+    assert main(["plan", UMAZE, *ENDS, *POOR, *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_plan_is_steered_by_several_regions_and_waypoints(capsys):
+    steered = ["--avoid", "disc:9,9,1", "--avoid", "box:7,7,8,8@agent", "--via=1,0", "--margin", "0.1"]
+    assert main(["plan", UMAZE, *ENDS, *POOR, *steered, "--json"]) == 3
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["avoid"] == ["disc:9,9,1~0.1", "box:7,7,8,8@agent~0.1"]
+    assert plan["via"] == ["1,0"]
+    assert {"avoid", "via"} <= set(plan["verdict"]["measures"])

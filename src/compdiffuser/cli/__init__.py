@@ -37,6 +37,10 @@ Exit codes: 0 done, 2 a mistake in what was given, 3 a plan that could not be ce
 --version prints the version."""
 
 
+SEVERAL = ("--via", "--avoid")
+"""Options that may be given several times."""
+
+
 class Command(Protocol):
     def run(self) -> int: ...
 
@@ -107,5 +111,5 @@ def _failed(sentence: str, code: int = 2) -> int:
 def _refuse_repetition(arguments: Sequence[str]) -> None:
     """An option that is given twice would silently lose what it was given first."""
     given = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
-    if twice := [name for number, name in enumerate(given) if name in given[:number]]:
+    if twice := [name for number, name in enumerate(given) if name in given[:number] and name not in SEVERAL]:
         raise UserError(f"{twice[0]} is given twice; give it once, with all its values")

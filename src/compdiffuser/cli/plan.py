@@ -46,6 +46,15 @@ class Plan:
     sampler: Annotated[str, tyro.conf.arg(metavar=listed(*SAMPLERS))] = "default"
     """Ours; the paper's (50 deterministic steps, guidance 2, 40 candidates from noise, chosen by overlap, fixed K); or
     the one in its authors' code. The options below change what they name."""
+    via: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A place x,y to pass on the way; several are passed in order. x,y@ball: what passes it is the ball."""
+    avoid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A region to keep out of: disc:x,y,r, box:x0,y0,x1,y1 or polygon:x,y,x,y,…; may be given several times. With
+    @ball at its end, only the ball has to."""
+    margin: float = 0.0
+    """Metres to keep away from the regions."""
+    plans: int = 1
+    """Plans to choose from, at most: all take different ways."""
     order: Annotated[str, tyro.conf.arg(metavar=listed("default", *ORDERS))] = "default"
     """Order in which chunks are denoised; the default is autoregressive."""
     rule: Annotated[str | None, tyro.conf.arg(metavar=listed(*RULES))] = None
@@ -80,6 +89,7 @@ class Plan:
 
         self._check_files()
         start, goal = numbers(self.start, "start"), numbers(self.goal, "goal")
+        steering = self._steering()
         planner = Planner.from_pretrained(self.model, self.device, self._config())
         check_room(planner.preset.domain, start, goal)
         fixed = self.chunks == "auto" and self.sampler != "default"
@@ -89,6 +99,7 @@ class Plan:
         with progress_bar(transient=True, remaining=False) as bar:
             plan = planner.plan(
                 start, goal, n_chunks=chunks, n_candidates=candidates, seed=self.seed, watch=Wave(bar, frames).watch,
+                **steering,
             )  # fmt: skip
         if self.png:
             plan.plot(self.png)
@@ -97,10 +108,21 @@ class Plan:
         if self.gif and frames is not None:
             frames.animate(planner, plan, self.gif)
         if self.json:
-            print(json.dumps(plan.to_dict()))
+            others = {"others": [other.to_dict() for other in plan.others]} if self.plans > 1 else {}
+            print(json.dumps({**plan.to_dict(), **others}))
         else:
             tell(plan, [path for path in (self.png, self.gif, self.save) if path])
         return 0 if plan.ok else 3
+
+    def _steering(self) -> dict[str, Any]:
+        """What steers the plan. Raises UserError for what is none, and for a film of several plans."""
+        from compdiffuser.planning.regions import region
+        from compdiffuser.planning.steering import waypoint
+
+        if self.plans != 1 and self.gif:
+            raise UserError(f"--gif shows the denoising of one plan, not of {self.plans}")
+        avoid, via = [region(text) for text in self.avoid], [waypoint(text) for text in self.via]
+        return {"avoid": avoid, "via": via, "margin": self.margin, "n_plans": self.plans}
 
     def _config(self) -> PlanConfig:
         """How to plan. Raises UserError for an unknown name and a number that cannot be."""
@@ -144,6 +166,8 @@ def tell(plan: Any, files: list[Path]) -> None:
     print(f"began     from {BEGINNINGS[plan.origin]}")
     print(f"score     {plan.score:.4f} (confidence {plan.confidence:.2f}), best of {len(plan.scores)} candidates")
     print(f"time      {plan.seconds:.2f} s")
+    for number, other in enumerate(plan.others, 2):
+        print(f"plan {number}    {len(other.states)} states, {other.length:.1f} m, {other.verdict}")
     for path in files:
         print(f"written   {path}")
     sys.stdout.flush()

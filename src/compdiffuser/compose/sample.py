@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,6 +20,9 @@ from compdiffuser.diffusion.conditions import Conditions, Denoise
 from compdiffuser.types import UserError
 
 INITIAL = 2**20  # the noise stream's step for initial samples, beyond any schedule
+
+Steer = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""`steer(x₀ [m, H, D], rows [m], σ [m]) -> x₀ [m, H, D]`: estimates, moved to where they are wanted."""
 
 
 @torch.no_grad()
@@ -37,14 +41,17 @@ def sample(
     clamp: bool = False,
     below: Callable[[Tensor], Tensor] | None = None,
     initial: Tensor | None = None,
+    steer: Steer | None = None,
+    held: tuple[Tensor, Tensor] | None = None,
     watch: Callable[[int, int, Tensor], None] | None = None,
 ) -> Tensor:
     """Denoise all chunks of all chains together: x₀ [M, H, D].
 
     `rule` is an entry of `STEPS`. `initial` [M, H, D] are samples at level `schedule.sigma[0]`; by default they are
     pure noise. `unguided`, `hold` and `clamp` are those of `SamplerConfig`; with `below`, a chunk at level σ is told
-    that a neighbour ahead of it is at below(σ). `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after
-    every round.
+    that a neighbour ahead of it is at below(σ). `steer` moves every estimate of x₀ before it is used. `held` are rows
+    [M] that are finished, and what they are [M, H, D]: they get noise and lose it as the others do, but are not
+    denoised. `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after every round.
     Raises UserError for a guidance that is not finite.
     """
     if not is_finite(guidance):
@@ -57,12 +64,15 @@ def sample(
         clean = guided(denoise, x[rows], level[rows], conditions, guidance, unguided)
         if clamp:
             clean = clean.clamp(-1, 1)
-        return conditions.held(clean) if hold else clean
+        if hold:
+            clean = conditions.held(clean)
+        return clean if steer is None else steer(clean, rows, level[rows])
 
     def fresh(key: Tensor, step: Tensor) -> Tensor:
         return gaussian(key, step, horizon, chains.start.shape[-1])
 
-    estimate: Estimate = Averaged(conditioned, chains, overlap) if order.average else conditioned
+    moving = conditioned if held is None else partial(_moving, conditioned, *held)
+    estimate: Estimate = Averaged(moving, chains, overlap) if order.average else moving
     level = schedule.sigma[:1].expand(len(chains)).clone()
     x = initial
     if x is None:
@@ -82,6 +92,15 @@ def sample(
             latest[rows] = clean
             watch(index, len(rounds), latest)
     return x
+
+
+def _moving(estimate: Estimate, held: Tensor, known: Tensor, x: Tensor, level: Tensor, rows: Tensor) -> Tensor:
+    """The estimate of rows of which some are `held`, and `known` as they are."""
+    clean = known[rows]
+    free = (~held[rows]).nonzero()[:, 0]
+    if len(free):
+        clean[free] = estimate(x, level, rows[free])
+    return clean
 
 
 def noised(clean: Tensor, chains: Chains, sigma: Tensor | float) -> Tensor:

@@ -19,7 +19,8 @@ from compdiffuser.checks import whole
 from compdiffuser.domains import Controller
 from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.following.decision import Decision
-from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
+from compdiffuser.following.stops import Stop, stops_of
+from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops_between
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import Chunks
 from compdiffuser.presets import Preset
@@ -111,6 +112,7 @@ class PlanFollower:
         self._lain = np.zeros(episodes, int)
         self._tracks: list[Array] = [np.zeros((0, 0))] * episodes
         self._times: list[Array] = [np.zeros(0, int)] * episodes
+        self._stops: list[list[Stop]] = [[] for _ in range(episodes)]
         self.plans = [None] * episodes  # type: ignore[list-item] # filled by the next line
         self.decisions = [[] for _ in range(episodes)]
         self.planning_seconds = 0.0
@@ -178,7 +180,15 @@ class PlanFollower:
 
     def _ahead_by(self, distance: float | Array) -> Array:
         """The index [E] of the planned state that many metres ahead, one number for all or [E]."""
-        return look_ahead(self._ways, self._index, self._last, distance, self.following.window, self.space.furthest)
+        return look_ahead(
+            self._ways, self._index, self._leg_end(), distance, self.following.window, self.space.furthest
+        )
+
+    def _leg_end(self) -> Array:
+        """The last state [E] that agents may head for by now: that of their next waypoint, or of their plan."""
+        return np.array(
+            [stops[0].index if stops else last for stops, last in zip(self._stops, self._last, strict=True)]
+        )
 
     def _track(self, observations: Array) -> None:
         """Move each agent's index forward, never backward."""
@@ -187,12 +197,15 @@ class PlanFollower:
             self._index = np.minimum((self._step - self._planned_at) // self.preset.chunks.stride, self._last)
             self._since[:] = 0
             return
+        for stops, state in zip(self._stops, self.space.planned(observations), strict=True):
+            if stops and stops[0].reached(state):
+                stops.pop(0)
         if self.following.by == "phase":
             here = self.space.planned(observations) / self._scales
-            index = nearest_ahead(self._phases, self._index, self._last, here, PHASE)
+            index = nearest_ahead(self._phases, self._index, self._leg_end(), here, PHASE)
         else:
             here = self._places(observations)
-            index = nearest_ahead(self._ways, self._index, self._last, here, self.following.window)
+            index = nearest_ahead(self._ways, self._index, self._leg_end(), here, self.following.window)
         self._since = np.where(index > self._index, 0, self._since + 1)
         self._index = index
 
@@ -261,6 +274,7 @@ class PlanFollower:
         for e, plan, reason in zip(episodes, plans, reasons, strict=True):
             self.plans[e] = plan
             self._tracks[e], self._times[e] = self._track_of(plan, self._goals[e])
+            self._stops[e] = stops_of(plan, self.look_ahead, self._times[e])
             self._note(e, reason, planned=True)
         self._index[episodes] = 0
         self._since[episodes] = 0
@@ -285,7 +299,8 @@ class PlanFollower:
         """
         times = np.arange(len(plan.states))
         if self.following.by == "progress":
-            times = without_loops(self.space.places(plan.states), self.spacing, self.space.furthest)
+            passed = [stop.index for stop in stops_of(plan, self.look_ahead)]
+            times = without_loops_between(self.space.places(plan.states), passed, self.spacing, self.space.furthest)
         last = goal.copy()
         for group in self.space.positions:
             if group not in self.asked:

@@ -9,7 +9,8 @@ metres along a plan are those of whichever moves further.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,6 +46,15 @@ def without_loops(path: Array, radius: float, length: Length = euclidean) -> Arr
         here = here + 1 + (int(near[-1]) if len(near) else 0)
         kept.append(here)
     return np.array(kept)
+
+
+def without_loops_between(path: Array, stops: Sequence[int], radius: float, length: Length = euclidean) -> Array:
+    """As `without_loops`, leg by leg: who goes into a dead end for a waypoint comes back the same way."""
+    legs = [
+        begin + without_loops(path[begin : end + 1], radius, length)
+        for begin, end in pairwise([0, *stops, len(path) - 1])
+    ]
+    return np.concatenate([legs[0], *(leg[1:] for leg in legs[1:])])
 
 
 def pad_paths(paths: list[Array]) -> Array:

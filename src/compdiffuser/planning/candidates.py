@@ -11,11 +11,14 @@ import torch
 from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
+from compdiffuser.compose.merge import merge
 from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.planning.guide import Guide
 from compdiffuser.planning.judge import Judge
 from compdiffuser.planning.progress import Round, Watch
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Proposal, Search
+from compdiffuser.planning.steering import Course, cost_of
 from compdiffuser.types import Array
 
 CPU_ROWS = 4096
@@ -70,13 +73,60 @@ class CandidateMaker:
         numbers = [draft.proposal.number for draft in drafts]
         parents = [draft.proposal.parent for draft in drafts if draft.proposal.parent is not None]
         told = watch and Round.teller(watch, chains, [draft.problem for draft in drafts], numbers, origin)
-        chunks = self.sampler(chains, self.highest[origin], torch.cat(parents) if parents else None, told)
-        judged = self.judge(chunks, chains)
+        courses = [draft.search.course for draft in drafts]
+        chunks = self.sampler(
+            chains, self.highest[origin], torch.cat(parents) if parents else None, told, self._guide(courses, chains),
+            self._held(drafts, chains),
+        )  # fmt: skip
+        judged = self.judge(chunks, chains, courses, self._unchanged(drafts, chains))
+        lengths, costs = self._lengths(chunks, chains), self._costs(chunks, chains, courses)
         rows = zip(numbers, judged.scores, judged.overlaps, judged.verdicts, wanted, strict=True)
         return [
-            Candidate(number, chunks[chains.rows(chain)], score, overlap, verdict, origin, goal)
+            Candidate(
+                number, chunks[chains.rows(chain)], score, overlap, verdict, origin, goal, lengths[chain], costs[chain],
+                tuple(judged.broken[chain]) if judged.broken else (),
+            )
             for chain, (number, score, overlap, verdict, goal) in enumerate(rows)
-        ]
+        ]  # fmt: skip
+
+    def _guide(self, courses: Sequence[Course | None], chains: Chains) -> Guide | None:
+        """What steers the estimates of these chains; None where nothing does."""
+        if not any(courses) or self.judge.ground is None:
+            return None
+        model = self.sampler.denoise.denoiser.config
+        return Guide(courses, chains, self.judge.ground, (model.horizon, model.overlap))
+
+    def _held(self, drafts: Sequence[Draft], chains: Chains) -> Tensor | None:
+        """The rows [M] whose parents stay as they are."""
+        if not any(draft.proposal.held for draft in drafts):
+            return None
+        held = [draft.proposal.held or (False,) * draft.proposal.n_chunks for draft in drafts]
+        return torch.tensor([each for row in held for each in row], device=chains.chain.device)
+
+    def _unchanged(self, drafts: Sequence[Draft], chains: Chains) -> Tensor | None:
+        """The rows [M] of plans under repair that are as they were certified: held between others that are."""
+        if not any(draft.search.held for draft in drafts):
+            return None
+        none = {draft.proposal.n_chunks: (False,) * draft.proposal.n_chunks for draft in drafts}
+        kept = [draft.search.held.get(n, none[n]) for draft in drafts for n in (draft.proposal.n_chunks,)]
+        held = torch.tensor([each for row in kept for each in row], device=chains.chain.device)
+        return held & held[chains.left] & held[chains.right]
+
+    def _lengths(self, chunks: Tensor, chains: Chains) -> list[float]:
+        """How far the agent goes in each chain, normalized."""
+        places = self.judge.space.agent(chunks)
+        steps = places.diff(dim=1).norm(dim=-1)
+        own = torch.where(chains.has_right, steps[:, : chunks.shape[1] - self.judge.overlap].sum(1), steps.sum(1))
+        return own.new_zeros(len(chains.lengths)).index_add_(0, chains.chain, own).tolist()
+
+    def _costs(self, chunks: Tensor, chains: Chains, courses: Sequence[Course | None]) -> list[float]:
+        """What each chain costs, where that is asked for."""
+        costs = [0.0] * len(courses)
+        for chain, course in enumerate(courses):
+            if course is not None and course.steering.prefer is not None:
+                merged = merge(chunks[chains.rows(chain)], self.judge.overlap, self.judge.blending)
+                costs[chain] = float(cost_of(course.steering.prefer, self.normalizer.denormalize(merged)[None])[0])
+        return costs
 
     def _normalized(self, states: list[Array]) -> Tensor:
         return self.normalizer.normalize(torch.tensor(np.stack(states), device=self.sampler.denoise.device))

@@ -8,14 +8,14 @@ to move are fetched one after the other; things that move by themselves go their
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from compdiffuser.planning.calibration import Calibration
 from compdiffuser.planning.moves import MOVED, Moves, split_groups
-from compdiffuser.planning.roadmap import Roadmap, length, nearest, paced
+from compdiffuser.planning.roadmap import Clear, Roadmap, length, nearest, paced
 from compdiffuser.planning.support import Support
 
 FINE = 0.02  # normalized distance between the states of a way
@@ -36,7 +36,7 @@ class Carrying:
     far the agent was from it as they began [n, size]."""
 
     @classmethod
-    def through(cls, support: Support, moves: Sequence[Moves]) -> Carrying:
+    def through(cls, support: Support, moves: Sequence[Moves], landmarks: int | None = None) -> Carrying:
         """The roadmaps of the recorded segments of each group, of things those in which they moved."""
         roadmaps, pushes = [], []
         agents = support.group(0).chunk(3, dim=1)[0]
@@ -46,7 +46,7 @@ class Carrying:
             moved = (last - first).norm(dim=1) > MOVED
             # The agent moves in nearly all segments, and as many as for an agent alone will do.
             chosen = segments[moved] if number and moved.any() else segments[:: len(support.sizes)]
-            roadmaps.append(Roadmap.through(Support(chosen, ())))
+            roadmaps.append(Roadmap.through(Support(chosen, ()), landmarks))
             if number:
                 shared = min(agents.shape[1], first.shape[1])
                 away = torch.zeros_like(first)
@@ -57,6 +57,23 @@ class Carrying:
     def tensors(self) -> list[Tensor]:
         """What tells it from another."""
         return [tensor for roadmap in self.roadmaps for tensor in roadmap.tensors()]
+
+    @property
+    def radius(self) -> float:
+        """Within which each of the agent's recorded places has a landmark."""
+        return self.roadmaps[0].radius
+
+    def cleared(self, clears: Sequence[Clear]) -> Carrying:
+        """The same without the edges that are not free by each group's test."""
+        roadmaps = tuple(roadmap.cleared([clear]) for roadmap, clear in zip(self.roadmaps, clears, strict=True))
+        return replace(self, roadmaps=roadmaps)
+
+    def dearer(self, way: Tensor, times: float) -> Carrying:
+        """The same, but edges beside each group's way cost so many times more."""
+        parts = split_groups(way, self.sizes)
+        return replace(
+            self, roadmaps=tuple(r.dearer(part, times) for r, part in zip(self.roadmaps, parts, strict=True))
+        )
 
     def ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
         """A way [n, P] from each of the starts [S, P] to its goal, both included; None where none leads."""
@@ -170,9 +187,11 @@ class Errand:
         return agent
 
 
-def roadmap_of(support: Support, usual: Calibration) -> Roadmap | Carrying:
+def roadmap_of(support: Support, usual: Calibration, landmarks: int | None = None) -> Roadmap | Carrying:
     """The roadmap of what one thing, or several, did."""
-    return Carrying.through(support, usual.groups) if support.sizes else Roadmap.through(support)
+    if support.sizes:
+        return Carrying.through(support, usual.groups, landmarks)
+    return Roadmap.through(support, landmarks)
 
 
 def _within(distance: float, here: Tensor, there: Tensor) -> bool:

@@ -2,14 +2,14 @@
 
 A plan is certified when it passes all of them: its steps are no longer than the data's, it begins at its start and ends
 at its goal, the model takes each of its chunks for data, the data has been where it goes, nothing moves without the
-agent that never does in the data, and postures change as recorded ones do. What is judged is what is returned: chunks
-merged by the blending of the plan.
+agent that never does in the data, and postures change as recorded ones do. A plan that is steered also keeps to what
+steers it. What is judged is what is returned: chunks merged by the blending of the plan.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -27,9 +27,12 @@ from compdiffuser.compose.score import (
 )
 from compdiffuser.diffusion.conditions import Denoise
 from compdiffuser.domains.space import Group, Space
+from compdiffuser.planning.adherence import kept
 from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.ground import Ground
 from compdiffuser.planning.moves import alone
 from compdiffuser.planning.postures import Postures
+from compdiffuser.planning.steering import Course
 from compdiffuser.planning.support import Support
 
 TESTS: dict[str, str] = {
@@ -39,10 +42,15 @@ TESTS: dict[str, str] = {
     "support": "it goes where no recorded episode has been",
     "contact": "something moves that the agent is not near",
     "dynamics": "no recorded body moves as its posture changes",
+    "avoid": "it enters a region that it has to avoid",
+    "valid": "it is not valid everywhere",
+    "via": "it misses a waypoint",
 }
 """Names of the tests, and what it means to fail one."""
 WHOLE = ("steps", "ends")
 """Tests of whether a plan leads from its start to its goal at all."""
+STEERED = ("avoid", "valid", "via")
+"""Tests of whether a plan keeps to what steers it."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,8 @@ class Verdict:
 
     measures: Mapping[str, float] = field(default_factory=dict)
     """Tests that were made; each is passed up to 1. Empty where nobody has judged."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """For tests that were not passed, where on the plan, if that is known."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -68,6 +78,11 @@ class Verdict:
         return not set(WHOLE) & set(self.failed)
 
     @property
+    def ok_unsteered(self) -> bool:
+        """Whether all tests were passed but those of what steers the plan."""
+        return bool(self.measures) and not set(self.failed) - set(STEERED)
+
+    @property
     def excess(self) -> float:
         """The worst measure of how unlike the data it is; infinite where one is not a number."""
         shares = [share for name, share in self.measures.items() if name not in WHOLE]
@@ -77,7 +92,8 @@ class Verdict:
         """In words."""
         if not self.measures:
             return "not judged"
-        reasons = [f"{TESTS[name]} ({self.measures[name]:.2f} of what passes)" for name in self.failed]
+        told = {name: self.where.get(name, f"{self.measures[name]:.2f} of what passes") for name in self.failed}
+        reasons = [f"{TESTS[name]} ({told[name]})" for name in self.failed]
         return f"NOT certified: {'; '.join(reasons)}" if reasons else "certified"
 
 
@@ -93,6 +109,8 @@ class Judged:
     overlaps: list[float]
     """Overlap distances."""
     verdicts: list[Verdict]
+    broken: list[list[int]] = field(default_factory=list)
+    """Chunks of each chain that fail a test by themselves, where chains are steered."""
 
 
 @dataclass(frozen=True)
@@ -112,20 +130,32 @@ class Judge:
     """Position groups that have to be at the goal; none: all."""
     postures: Postures | None = None
     """How the data moves, where postures are planned."""
+    ground: Ground | None = None
+    """Without it, no chain can be steered."""
 
-    def __call__(self, chunks: Tensor, chains: Chains) -> Judged:
-        """Judge chunks [M, H, D] of C chains."""
+    def __call__(
+        self,
+        chunks: Tensor,
+        chains: Chains,
+        courses: Sequence[Course | None] = (),
+        unchanged: Tensor | None = None,
+    ) -> Judged:
+        """Judge chunks [M, H, D] of C chains, each of which may be steered by a course.
+
+        Rows that are `unchanged` [M] since they were certified are not asked again whether they are like the data.
+        """
         usual = self.calibration
         merged = consistent(chunks, chains, self.overlap, self.blending)
-        errors = reconstruction_errors(
-            self.denoise, merged, chains.key, self.overlap, usual.probes, usual.usual, usual.weights or None
-        )
+        asked = slice(None) if unchanged is None else (~unchanged).nonzero()[:, 0]
+        errors = self._of(asked, merged, self._errors(merged[asked], chains.key[asked]))
         scores = worst(errors, chains)
         steps, gaps = self._steps_and_gaps(merged, chains)
         measures = {"steps": steps, "ends": gaps, "reconstruction": scores / usual.threshold(self.certify)}
+        unlike = errors / usual.threshold(self.certify)
         if self.support is not None:
-            strays = worst(self.support.stray(self.space.places(merged)), chains)
-            measures["support"] = strays / self.support.threshold(self.certify)
+            far = self._of(asked, merged, self.support.stray(self.space.places(merged[asked])))
+            measures["support"] = worst(far, chains) / self.support.threshold(self.certify)
+            unlike = torch.maximum(unlike, far / self.support.threshold(self.certify))
         if usual.groups:
             paths = list(self.space.groups(merged).values())
             measures["contact"] = worst(alone(paths, usual.groups), chains) / usual.most_alone(self.certify)
@@ -134,7 +164,32 @@ class Judge:
             measures["dynamics"] = odd / self.postures.threshold(self.certify)
         rows = zip(*(column.tolist() for column in measures.values()), strict=True)
         verdicts = [Verdict(dict(zip(measures, row, strict=True))) for row in rows]
-        return Judged(scores.tolist(), overlap_distances(chunks, chains, self.overlap).tolist(), verdicts)
+        broken: list[list[int]] = []
+        if self.ground is not None and any(course is not None for course in courses):
+            found = kept(merged, chains, courses, self.ground, self.overlap)
+            verdicts = [
+                Verdict({**verdict.measures, **one.measures}, one.where)
+                for verdict, one in zip(verdicts, found, strict=True)
+            ]
+            strange = (unlike > 1).tolist()
+            broken = [
+                sorted({*one.broken, *(k for k, wrong in enumerate(strange[chains.rows(c)]) if wrong)})
+                for c, one in enumerate(found)
+            ]
+        return Judged(scores.tolist(), overlap_distances(chunks, chains, self.overlap).tolist(), verdicts, broken)
+
+    def _errors(self, chunks: Tensor, key: Tensor) -> Tensor:
+        usual = self.calibration
+        return reconstruction_errors(
+            self.denoise, chunks, key, self.overlap, usual.probes, usual.usual, usual.weights or None
+        )
+
+    @staticmethod
+    def _of(rows: Tensor | slice, chunks: Tensor, values: Tensor) -> Tensor:
+        """Values [m] of some rows as values of all [M]; 0 for the others."""
+        if isinstance(rows, slice):
+            return values
+        return values.new_zeros(len(chunks)).index_copy(0, rows, values)
 
     def _steps_and_gaps(self, merged: Tensor, chains: Chains) -> tuple[Tensor, Tensor]:
         """Longest step and missed ends of each chain [C], of the worst position group by what is usual for it."""

@@ -22,7 +22,9 @@ from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
 from compdiffuser.planning.judge import UNJUDGED, Verdict
+from compdiffuser.planning.regions import Region, bare, region, writable
 from compdiffuser.planning.search import Origin
+from compdiffuser.planning.steering import Waypoint, waypoint
 from compdiffuser.types import Array, UserError
 
 if TYPE_CHECKING:
@@ -78,6 +80,12 @@ class Plan:
     """Environment steps between its states."""
     candidates: Array | None = None
     """[B, T, D], the other candidates, where they were asked for."""
+    avoid: tuple[Region, ...] = ()
+    """Regions that it keeps out of."""
+    via: tuple[Waypoint, ...] = ()
+    """What it passes on the way, in order."""
+    others: tuple[Plan, ...] = ()
+    """Plans that take other ways, where they were asked for; not kept in files."""
 
     def __post_init__(self) -> None:
         if self.states.ndim != 2 or self.chunks.ndim != 3 or self.chunks.shape[2] != self.states.shape[1]:
@@ -142,22 +150,26 @@ class Plan:
     def plot(
         self, png: str | os.PathLike[str] | None = None, executed: Array | None = None, title: str | None = None
     ) -> Figure:
-        """Walls, chunks in colours, start and goal; the `executed` path [n, 2] where there is one.
+        """Walls, chunks in colours, start and goal, what steered it; the `executed` path [n, 2] where there is one.
 
+        Its `others` are thin lines.
         Where several things move, each chunk has a panel of its own, unless a path is drawn over all of them.
         """
         # Matplotlib takes half a second to import, and most plans are never drawn.
         from compdiffuser.plotting.chunks import plot_chunks
+        from compdiffuser.plotting.drawing import Marks
         from compdiffuser.plotting.plans import plot_plan
 
+        outlines = [outline for each in self.avoid if (outline := bare(each).outline()) is not None]
+        marks = Marks(outlines, [np.array(stop.place) for stop in self.via])
         if executed is None and len(self.space.positions) > 1:
             return plot_chunks(
                 self.chunks, self.overlap, space=self.space, maze=self.maze, start=self.start, goal=self.goal,
-                title=title, png=png,
+                title=title, png=png, marks=marks,
             )  # fmt: skip
         return plot_plan(
             self.chunks, space=self.space, maze=self.maze, start=self.start, goal=self.goal, executed=executed,
-            title=title, png=png,
+            title=title, png=png, marks=marks, others=[other.states for other in self.others],
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,22 +180,32 @@ class Plan:
             plain[name] = _finite(plain[name])
         plain["scores"] = [_finite(score) for score in plain["scores"]]
         measures = {name: _finite(share) for name, share in self.verdict.measures.items()}
-        plain["verdict"] = {"failed": list(self.verdict.failed), "measures": measures}
+        plain["verdict"] = {
+            "failed": list(self.verdict.failed),
+            "measures": measures,
+            "where": dict(self.verdict.where),
+        }
         plain["maze"] = None if self.maze is None else self.maze.name
         return plain
 
     def _rest(self) -> dict[str, Any]:
         """Everything but the arrays, as plain values."""
-        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
+        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*_ARRAYS, "others")}
         layout = None if self.maze is None else self.maze.to_dict()
-        return {**rest, "verdict": dict(self.verdict.measures), "space": self.space.to_dict(), "maze": layout}
+        steered = {
+            "avoid": [str(each) for each in self.avoid if writable(each)],
+            "via": [str(each) for each in self.via],
+        }
+        plain = {"verdict": dict(self.verdict.measures), "space": self.space.to_dict(), "maze": layout}
+        return {**rest, **plain, **steered}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the plan to an `.npz` file, whole or not at all."""
         path = Path(path)
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, meta=np.array(json.dumps(self._rest())), **arrays)
+            meta = {**self._rest(), "where": dict(self.verdict.where)}
+            np.savez_compressed(file, meta=np.array(json.dumps(meta)), **arrays)
         return path
 
     @classmethod
@@ -197,7 +219,10 @@ class Plan:
             _check_values(arrays)
             meta |= {name: kind(meta[name]) for name, kind in _NUMBERS.items() if name in meta}
             measures = {str(test): float(share) for test, share in meta["verdict"].items()}
-            meta |= {"verdict": Verdict(measures), "space": Space.from_dict(meta["space"])}
+            where = {str(test): str(place) for test, place in meta.pop("where", {}).items()}
+            meta |= {"verdict": Verdict(measures, where), "space": Space.from_dict(meta["space"])}
+            meta["avoid"] = tuple(region(text) for text in meta.get("avoid", ()))
+            meta["via"] = tuple(waypoint(text) for text in meta.get("via", ()))
             meta["maze"] = None if meta["maze"] is None else Maze.from_dict(meta["maze"])
             return cls(**arrays, **meta)
         except FileNotFoundError as error:

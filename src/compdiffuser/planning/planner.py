@@ -17,30 +17,35 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from compdiffuser.compose.merge import merge, merged_length, split
+from compdiffuser.compose.merge import merge
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.candidates import CandidateMaker, Draft
 from compdiffuser.planning.carrying import Carrying, roadmap_of
 from compdiffuser.planning.checkpoint import Checkpoint, load
 from compdiffuser.planning.config import PlanConfig
-from compdiffuser.planning.goals import endings, whole_goals
+from compdiffuser.planning.ground import Ground
 from compdiffuser.planning.judge import Judge
-from compdiffuser.planning.moves import split_groups
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.postures import Postures
-from compdiffuser.planning.problem import MOST_CANDIDATES, Chunks, checked, chunk_choices, distances, one_each
+from compdiffuser.planning.problem import Chunks, one_each
 from compdiffuser.planning.progress import Watch
-from compdiffuser.planning.roadmap import Roadmap, length, paced
+from compdiffuser.planning.regions import Region
+from compdiffuser.planning.repair import choice, repaired
+from compdiffuser.planning.roadmap import LANDMARKS, Roadmap
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Search
+from compdiffuser.planning.setting import set_out
+from compdiffuser.planning.steering import Cost, Steering, Valid
 from compdiffuser.planning.support import Support
 from compdiffuser.runs import choose_device
 from compdiffuser.types import Array, UserError
 
-WAVE = {"cuda": 64, "cpu": 8}
-"""Candidates at a time that a device makes well."""
+STEERED = 0.25
+"""σ up to which scaffolds of steered plans are noised, where a preset does without scaffolds."""
+FINER = 2
+"""Times as many landmarks, where few show no way round a region."""
+MOST_PLANS = 64
 
 
 class Planner:
@@ -60,6 +65,9 @@ class Planner:
         self.space = checkpoint.preset.space
         self.asked = checkpoint.preset.domain.asked
         self.denoise = Runner(checkpoint.denoiser, self.device, compiled=compiled)
+        self.ground = Ground(self.space, self.normalizer, self.calibration)
+        self.known = Steering()
+        """What is known of the world for good: a map."""
         self._set_up(config or PlanConfig())
 
     def _set_up(self, config: PlanConfig) -> None:
@@ -68,12 +76,18 @@ class Planner:
         overlap = self.model.overlap
         judge = Judge(
             self.denoise, self.calibration, self.support if config.support else None, self.space, overlap,
-            config.certify, config.blending, self.asked, self.postures,
+            config.certify, config.blending, self.asked, self.postures, self.ground,
         )  # fmt: skip
-        highest: dict[Origin, float | None] = {"noise": None, "scaffold": self.scaffold, "refined": config.refine}
+        level = STEERED if self.scaffold is None else self.scaffold
+        highest: dict[Origin, float | None] = {"noise": None, "scaffold": level, "refined": config.refine}
         self._maker = CandidateMaker(
             Sampler(self.denoise, config.sampler, config.blending), judge, self.normalizer, highest
         )
+
+    @property
+    def lays(self) -> bool:
+        """Whether ways of positions can become whole states."""
+        return self.space.only_places or self.postures is not None
 
     def _scaffold_level(self) -> float | None:
         """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise.
@@ -81,10 +95,9 @@ class Planner:
         Raises UserError where one is asked for by its level, but postures are planned and none are known.
         """
         asked = self.config.scaffold
-        known = self.space.only_places or self.postures is not None
-        if asked not in ("auto", None) and not known:
+        if asked not in ("auto", None) and not self.lays:
             raise UserError(f"a scaffold of level {asked} was asked for, but no recorded postures are known here")
-        if self.support is None or not known:
+        if self.support is None or not self.lays:
             return None
         return self.preset.chunks.scaffold if asked == "auto" else asked
 
@@ -102,9 +115,37 @@ class Planner:
         """
         return cls(load(name), device, config, compiled)
 
-    def plan(self, start: Any, goal: Any, **options: Any) -> Plan:
-        """One plan; options as for `plan_batch`."""
-        return self.plan_batch(np.asarray(start)[None], np.asarray(goal)[None], **options)[0]
+    def plan(
+        self,
+        start: Any,
+        goal: Any,
+        *,
+        via: Sequence[Any] = (),
+        avoid: Sequence[Region] = (),
+        prefer: Cost | None = None,
+        valid: Valid | None = None,
+        margin: float = 0.0,
+        within: float | None = None,
+        n_plans: int = 1,
+        **options: Any,
+    ) -> Plan:
+        """One plan; further options as for `plan_batch`.
+
+        It passes the places `via` in order, each `within` some metres (by default as near as plans come to their goal),
+        keeps out of the regions `avoid` by a `margin`, is `valid` everywhere (a function of states [n, D]: bool, or
+        metres of room) and, among plans that can be, has a low cost `prefer` (a function of states [n, T, D] in torch).
+        With `n_plans`, the plan's `others` are up to so many more that take other ways.
+        """
+        steering = Steering.of(via, avoid, valid, prefer, margin, within)
+        ends = np.asarray(start)[None], np.asarray(goal)[None]
+        if n_plans == 1:
+            return self.plan_batch(*ends, steering=steering, **options)[0]
+        (several,) = one_each(n_plans, 1, "numbers of plans", 1, MOST_PLANS)
+        return choice(self, *ends, steering, several, **options)
+
+    def repair(self, plan: Plan, at: Any = None, **options: Any) -> Plan:
+        """A plan in use, made to fit what is new; see `planning.repair`."""
+        return repaired(self, plan, at, **options)
 
     def plan_batch(
         self,
@@ -115,6 +156,7 @@ class Planner:
         seed: int | Sequence[int] = 0,
         keep_candidates: bool = False,
         watch: Watch | None = None,
+        steering: Steering | Sequence[Steering | None] | None = None,
     ) -> list[Plan]:
         """P plans: starts [P, D], goals [P, D] in the data's units.
 
@@ -124,46 +166,42 @@ class Planner:
         `n_chunks` is "auto", one K, or one K per problem; `n_candidates` the most fresh ones that are made for a
         problem, refined ones come on top; it and `seed` are one for all or one per problem. The same seed gives the
         same plan, alone or in a batch. `watch` sees the batch after every round; where it raises, planning ends.
+        `steering` is one for all or one per problem.
         """
         begun = time.perf_counter()
-        searches = self.searches(starts, goals, n_chunks, n_candidates, seed)
+        searches = self.searches(starts, goals, n_chunks, n_candidates, seed, steering)
         while not all(search.done for search in searches):
             self.advance(searches, watch)
         seconds = time.perf_counter() - begun
         return [self.result(search, seconds, keep_candidates) for search in searches]
 
     def search(
-        self, start: Any, goal: Any, n_chunks: int | Literal["auto"] = "auto", n_candidates: int = 64, seed: int = 0
+        self,
+        start: Any,
+        goal: Any,
+        n_chunks: int | Literal["auto"] = "auto",
+        n_candidates: int = 64,
+        seed: int = 0,
+        steering: Steering | None = None,
     ) -> Search:
         """A problem to be planned wave by wave with `advance`, beside others that come and go; `result` is its plan."""
-        return self.searches(np.asarray(start)[None], np.asarray(goal)[None], n_chunks, n_candidates, seed)[0]
+        return self.searches(np.asarray(start)[None], np.asarray(goal)[None], n_chunks, n_candidates, seed, steering)[0]
 
     def searches(
-        self, starts: Any, goals: Any, n_chunks: Chunks, n_candidates: int | Sequence[int], seed: int | Sequence[int]
+        self,
+        starts: Any,
+        goals: Any,
+        n_chunks: Chunks,
+        n_candidates: int | Sequence[int],
+        seed: int | Sequence[int],
+        steering: Steering | Sequence[Steering | None] | None = None,
+        n_ways: int = 1,
     ) -> list[Search]:
-        """The problems of `plan_batch`, checked, with their K and scaffolds. Raises UserError for what cannot be."""
-        starts = checked(starts, "start", self.space, self.normalizer)
-        goals = whole_goals(goals, starts, self.space, self.asked)
-        goals = checked(goals, "goal", self.space, self.normalizer, self.asked)
-        if len(starts) != len(goals):
-            raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
-        most = one_each(n_candidates, len(starts), "numbers of candidates", 1, MOST_CANDIDATES)
-        seeds = one_each(seed, len(starts), "seeds")
-        ends = endings(goals, self.normalizer, self._recorded, self.space, self.asked, self._recorded_postures)
-        targets = np.stack([found[0] for found in ends]) if ends else goals
-        places = [self.space.places(self.normalizer.normalize(torch.from_numpy(each))) for each in (starts, targets)]
-        ways = self._ways(*places)
-        lines = distances(places[0], places[1], self.space, self.calibration)
-        far = [way if way is None else [length(part) for part in split_groups(way, self.space.sizes)] for way in ways]
-        choices = chunk_choices(n_chunks, lines, far, self.calibration, self.preset.chunks.most)
-        wave = self.config.wave or WAVE.get(self.device.type, WAVE["cpu"])
-        refine, score = self.config.refine is not None, self.config.score
-        laid = self._scaffolds(ways, choices, self.normalizer.normalize(torch.from_numpy(starts)))
-        problems = zip(starts, goals, choices, most, seeds, laid, ends, strict=True)
-        return [
-            Search(start, goal, ks, count, number, wave, refine, score, scaffolds, endings=found)
-            for start, goal, ks, count, number, scaffolds, found in problems
-        ]
+        """The problems of `plan_batch`, checked, with their K and scaffolds. Raises UserError for what cannot be.
+
+        With `n_ways`, each problem is searched on up to so many ways that differ.
+        """
+        return set_out(self, starts, goals, n_chunks, n_candidates, seed, steering, n_ways)
 
     @cached_property
     def _recorded(self) -> Support | None:
@@ -180,35 +218,12 @@ class Planner:
         """Ways through the recorded states; small."""
         return None if self._recorded is None else roadmap_of(self._recorded, self.calibration)
 
-    def _ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
-        """The way [n, P] of each problem, where scaffolds are asked for and the data knows one."""
-        if self.scaffold is None or self.roadmap is None or not len(starts):
-            return [None] * len(starts)
-        return self.roadmap.ways(starts, goals)
-
-    def _scaffolds(
-        self, ways: Sequence[Tensor | None], choices: Sequence[Sequence[int]], starts: Tensor
-    ) -> list[dict[int, Tensor]]:
-        """Each way [n, P] at an even pace as K chunks [K, H, D], for each of its K; nothing where there is no way."""
-        horizon, overlap = self.model.horizon, self.model.overlap
-        laid: list[dict[int, Tensor]] = [{} for _ in ways]
-        wanted = [(p, k) for p, ks in enumerate(choices) if ways[p] is not None for k in ks]
-        lengths = [merged_length(k, horizon, overlap) for _, k in wanted]
-        paths = [paced(ways[p], n, self.space.sizes) for (p, _), n in zip(wanted, lengths, strict=True)]  # type: ignore[arg-type]
-        states = self._whole(paths, starts[[p for p, _ in wanted]]) if paths else []
-        for (p, k), path in zip(wanted, states, strict=True):
-            laid[p][k] = split(path, k, horizon, overlap).to(self.device)
-        return laid
-
-    def _whole(self, paths: Sequence[Tensor], starts: Tensor) -> Sequence[Tensor]:
-        """Paths of places [T, P] as paths of planned states [T, D], from starts [n, D] on."""
-        if self._recorded_postures is None:
-            order = np.argsort(self.space.columns).tolist()
-            return paths if self.space.only_positions else [path[:, order] for path in paths]
-        longest = max(map(len, paths))
-        padded = torch.stack([torch.cat([path, path[-1:].expand(longest - len(path), -1)]) for path in paths])
-        states = self._recorded_postures.along(padded, starts)
-        return [path[: len(places)] for path, places in zip(states, paths, strict=True)]
+    @cached_property
+    def finer_roadmap(self) -> Roadmap | Carrying | None:
+        """The same with more landmarks, between which narrow ways are seen."""
+        if self._recorded is None:
+            return None
+        return roadmap_of(self._recorded, self.calibration, FINER * LANDMARKS)
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
         """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).
@@ -255,7 +270,18 @@ class Planner:
             maze=self.preset.maze,
             stride=self.preset.chunks.stride,
             candidates=np.stack([self.states(candidate) for candidate in same]) if keep_candidates else None,
+            avoid=() if search.course is None else search.course.steering.avoid,
+            via=() if search.course is None else search.course.steering.via,
         )
+
+    def with_map(self, *regions: Region, valid: Valid | None = None, margin: float = 0.0) -> Planner:
+        """The same planner in a world of which a map is known: all its plans keep out of these regions by a margin.
+
+        `valid` is a function of states [n, D], as for `plan`. What an earlier map says holds as well.
+        """
+        other = copy.copy(self)
+        other.known = Steering.of(avoid=regions, valid=valid, margin=margin).joined(self.known)
+        return other
 
     def with_sampler(self, **changes: Any) -> Planner:
         """The same planner, sampling differently: `with_sampler(order="autoregressive", steps=50)`."""

@@ -13,8 +13,8 @@ in a learned space.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -29,6 +29,10 @@ TOLL = 20.0  # how many times its length an edge costs where there is least data
 BESIDE = 2.0  # up to where two landmarks are joined, or gaps in the data would end ways
 JOINS = 32  # of a landmark, at most: in many dimensions everything is beside everything
 UNSEEN = 3.0  # how many times more a join costs: no segment may ever have led that way
+ENTRANCES = 16  # landmarks around a place, of which the nearest that a free line leads to is taken
+
+Clear = Callable[[Tensor, Tensor], Tensor]
+"""`clear(here [n, P], there [n, P]) -> [n]`: whether the straight lines between places are free."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +45,33 @@ class Roadmap:
     """[2, E], from and to."""
     costs: Tensor
     """Length of each edge, and more where data is rare or no segment led along it. [E]"""
+    radius: float = 0.0
+    """Within which each recorded state has a landmark."""
+    clear: Clear | None = None
+    """Which lines are free, where not all are."""
 
     @classmethod
-    def through(cls, support: Support) -> Roadmap:
+    def through(cls, support: Support, count: int | None = None) -> Roadmap:
         """The graph of the recorded segments, with landmarks spread evenly over the places where they begin and end."""
         first, _, last = support.segments.chunk(3, dim=1)
         states = torch.cat([first, last])
-        landmarks, radius = spread(states[:: max(1, len(states) // STATES)], LANDMARKS)
+        landmarks, radius = spread(states[:: max(1, len(states) // STATES)], count or LANDMARKS)
         recorded = torch.stack([nearest(first, landmarks), nearest(last, landmarks)]).unique(dim=1)
         beside = neighbours(landmarks, BESIDE * radius)
         edges = torch.cat([recorded, beside], dim=1)
         costs = (landmarks[edges[0]] - landmarks[edges[1]]).norm(dim=1)
         costs[recorded.shape[1] :] *= UNSEEN
-        return cls(landmarks, edges, costs * rarity(landmarks, states, AROUND * radius)[edges].mean(dim=0))
+        return cls(landmarks, edges, costs * rarity(landmarks, states, AROUND * radius)[edges].mean(dim=0), radius)
+
+    def cleared(self, clears: Sequence[Clear]) -> Roadmap:
+        """The same without the edges that are not free by the first of these tests."""
+        kept = clears[0](*(self.landmarks[ends] for ends in self.edges))
+        return replace(self, edges=self.edges[:, kept], costs=self.costs[kept], clear=clears[0])
+
+    def dearer(self, way: Tensor, times: float) -> Roadmap:
+        """The same, but edges beside a way [n, P] cost so many times more."""
+        near = torch.cdist(self.landmarks, way).amin(dim=1) <= BESIDE * self.radius
+        return replace(self, costs=torch.where(near[self.edges].all(dim=0), times * self.costs, self.costs))
 
     def tensors(self) -> list[Tensor]:
         """What tells it from another."""
@@ -61,13 +79,23 @@ class Roadmap:
 
     def ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
         """The cheapest way [n, P] from each of the starts to its goal, both included; None where none leads."""
-        sources, which = nearest(starts, self.landmarks).unique(return_inverse=True)
+        sources, which = self._entrances(starts).unique(return_inverse=True)
         far = self._costs(sources)
-        ends = nearest(goals, self.landmarks).tolist()
+        ends = self._entrances(goals).tolist()
         return [
             None if torch.isinf(far[row, end]) else torch.cat([start[None], self._back(far[row], end), goal[None]])
             for start, goal, row, end in zip(starts, goals, which.tolist(), ends, strict=True)
         ]
+
+    def _entrances(self, points: Tensor) -> Tensor:
+        """The number [S] of the landmark at which each of the points [S, P] is on the map."""
+        first = nearest(points, self.landmarks)
+        if self.clear is None:
+            return first
+        around = torch.cdist(points, self.landmarks).topk(min(ENTRANCES, len(self.landmarks)), largest=False).indices
+        lines = points.repeat_interleave(around.shape[1], dim=0), self.landmarks[around.flatten()]
+        free = self.clear(*lines).view(around.shape)
+        return torch.where(free.any(dim=1), around.gather(1, free.float().argmax(dim=1)[:, None])[:, 0], first)
 
     def _costs(self, sources: Tensor) -> Tensor:
         """Costs from each of the given landmarks [S] to every one: [S, N], infinite where no way leads."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.orders import order
-from compdiffuser.compose.sample import noised, sample
+from compdiffuser.compose.sample import Steer, noised, sample
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
 from compdiffuser.compose.score import consistent
 from compdiffuser.compose.steps import step_rule
@@ -31,21 +31,26 @@ class Sampler:
         highest: float | None = None,
         parents: Tensor | None = None,
         watch: Callable[[int, int, Tensor], None] | None = None,
+        steer: Steer | None = None,
+        held: Tensor | None = None,
     ) -> Tensor:
         """Denoise all chunks of all chains: [M, H, D].
 
         They begin from pure noise or, where there are `parents` [M, H, D], from these with noise up to σ = `highest`,
-        or the schedule's next level below. `watch` sees (round, rounds, estimates) after every round.
+        or the schedule's next level below. `watch` sees (round, rounds, estimates) after every round. `steer` moves
+        estimates; parents of rows that are `held` [M] stay as they are.
         """
         model, config = self.denoise.denoiser.config, self.config
         formulation = self.denoise.denoiser.formulation
         schedule = Schedule.build(formulation.sampling_levels, config, chains.key.device, highest)
-        initial = None
+        initial = finished = None
         if parents is not None:
-            initial = noised(consistent(parents, chains, model.overlap, self.blending), chains, schedule.sigma[0])
+            agreed = consistent(parents, chains, model.overlap, self.blending)
+            initial = noised(agreed, chains, schedule.sigma[0])
+            finished = None if held is None else (held, agreed)
         return sample(
             self.denoise, chains, schedule, order(config.order)(chains), horizon=model.horizon,
             overlap=model.overlap, guidance=config.guidance, initial=initial, watch=watch,
             rule=step_rule(config.rule), unguided=config.unguided, hold=config.hold, clamp=config.clamp,
-            below=formulation.below if config.told == "step" else None,
+            below=formulation.below if config.told == "step" else None, steer=steer, held=finished,
         )  # fmt: skip

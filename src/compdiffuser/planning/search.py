@@ -16,9 +16,13 @@ from typing import Literal
 from torch import Tensor
 
 from compdiffuser.planning.judge import Verdict
+from compdiffuser.planning.steering import Course
 from compdiffuser.types import Array
 
+REFINES = 3  # waves of refined candidates for each fresh wave of a steered search; one for others
 PARENTS = 4  # a refined wave has a fourth as many parents as candidates
+LOITERS, STROLLS = 2.5, 1.25  # times the length of the shortest certified candidate, of plans and of steered ones:
+# one that goes further has lost its way
 Origin = Literal["scaffold", "noise", "refined"]
 """What a candidate begins from, quickest first: a scaffold needs few denoising steps."""
 
@@ -40,6 +44,12 @@ class Candidate:
     """What it began from."""
     goal: Array | None = None
     """[D], where it was to end; None: at the goal of its search."""
+    length: float = 0.0
+    """Normalized, how far the agent goes."""
+    cost: float = 0.0
+    """What it costs, where a plan is preferred by its cost."""
+    broken: tuple[int, ...] = ()
+    """Chunks that fail a test by themselves, where it is steered."""
 
     @property
     def refined(self) -> bool:
@@ -84,6 +94,8 @@ class Proposal:
     """Chunks [K, H, D] that noise is added to: of the scaffold, or of the candidate that it refines."""
     goal: Array | None = None
     """[D], where it is to end; None: at the goal of its search."""
+    held: tuple[bool, ...] = ()
+    """Which of the parent's chunks stay as they are; empty: none."""
 
 
 @dataclass(eq=False)
@@ -107,6 +119,12 @@ class Search:
     candidates: list[Candidate] = field(default_factory=list)
     endings: Sequence[Array] = ()
     """Goals [D] that fresh candidates try in turn, where the goal leaves something open."""
+    course: Course | None = None
+    """What steers it."""
+    held: Mapping[int, tuple[bool, ...]] = field(default_factory=dict)
+    """For a K the chunks of its scaffold that stay as they are; they have been certified before."""
+    still: Tensor | None = None
+    """A chunk [1, H, D] that stays where it is, where the start is the goal; it is judged before anything is made."""
 
     @property
     def certified(self) -> bool:
@@ -115,16 +133,26 @@ class Search:
     @property
     def done(self) -> bool:
         """Whether nothing is left to try."""
-        certified = SCORES[self.score].ends_early and self.certified
-        return certified or (self._fresh() >= self.most and not self._refines_next())
+        found = self.certified or self._shown(self.candidates)
+        return (SCORES[self.score].ends_early and found) or (self._fresh() >= self.most and not self._refines_next())
 
     @property
     def best(self) -> Candidate:
         return self.ranked()[0]
 
     def ranked(self) -> list[Candidate]:
-        """All candidates, best first."""
-        return sorted(self.candidates, key=SCORES[self.score].rank)
+        """All candidates, best first.
+
+        Of certified ones, those of the lowest cost; without a cost, one that goes much further than another waits.
+        """
+        ranked = sorted(self.candidates, key=SCORES[self.score].rank)
+        certified = [candidate for candidate in ranked if candidate.certified]
+        if len(certified) < 2 or not SCORES[self.score].ends_early:
+            return ranked
+        if self._prefers:
+            return [*sorted(certified, key=lambda made: made.cost), *(made for made in ranked if not made.certified)]
+        far = (LOITERS if self.course is None else STROLLS) * min(made.length for made in certified)
+        return sorted(ranked, key=lambda made: (not made.certified, made.length > far))
 
     def proposals(self) -> list[Proposal]:
         """The next wave; nothing where all is done."""
@@ -137,15 +165,47 @@ class Search:
             count = (fresh - 1) % self.wave + 1
             chosen = [parents[index % len(parents)] for index in range(count)]
             return [
-                Proposal(made + index, len(parent.chunks), "refined", parent.chunks, parent.goal)
+                Proposal(
+                    made + index,
+                    len(parent.chunks),
+                    "refined",
+                    parent.chunks,
+                    parent.goal,
+                    self._held(parent, index // len(parents)),
+                )
                 for index, parent in enumerate(chosen)
             ]
+        if self.still is not None and not made:
+            return [Proposal(0, 1, "scaffold", self.still, held=(True,))]
         count = min(self.wave, self.most - fresh)
         return [self._begun(made + i, fresh + i) for i in range(count)]
 
     def settled(self, made: Sequence[Candidate]) -> bool:
         """Whether a wave of which these candidates are made needs no more."""
-        return SCORES[self.score].ends_early and any(candidate.certified for candidate in made)
+        found = any(candidate.certified for candidate in made) or self._shown(made)
+        return SCORES[self.score].ends_early and found and not self._prefers
+
+    def _shown(self, made: Sequence[Candidate]) -> bool:
+        """Where all ways are closed: whether one of these, certified but for that, shows where."""
+        closed = self.course is not None and self.course.closed
+        return closed and any(candidate.verdict.ok_unsteered for candidate in made)
+
+    @property
+    def _prefers(self) -> bool:
+        return self.course is not None and self.course.steering.prefer is not None
+
+    def _held(self, parent: Candidate, turn: int) -> tuple[bool, ...]:
+        """Which chunks of a parent stay as they are.
+
+        Of a steered one all that is right, and in every other turn but what lies beside what is wrong. Where nothing,
+        or all, is wrong with its chunks, all move.
+        """
+        count = len(parent.chunks)
+        moving = {k + beside for k in parent.broken for beside in ((-1, 0, 1) if turn % 2 else (0,))}
+        moving &= set(range(count))
+        if self.course is None or not 0 < len(moving) < count:
+            return self.held.get(count, ())
+        return tuple(k not in moving for k in range(count))
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         """A wave that has been made. Before the next fresh one, K's that do badly are left behind."""
@@ -159,15 +219,23 @@ class Search:
         k = self.choices[place]
         # Another one in each turn of the K's: every K tries all of them.
         goal = self.endings[(self.seed + turn + place) % len(self.endings)] if self.endings else None
-        if k not in self.scaffolds or (turn + place) % 2:
+        # Noise knows nothing of what steers a plan: it has to wait for the second wave.
+        steered = self.course is not None and (fresh < self.wave or k in self.held)
+        if k not in self.scaffolds or ((turn + place) % 2 and not steered):
             return Proposal(number, k, goal=goal)
-        return Proposal(number, k, "scaffold", self.scaffolds[k], goal)
+        return Proposal(number, k, "scaffold", self.scaffolds[k], goal, self.held.get(k, ()))
 
     def _fresh(self) -> int:
         return sum(not candidate.refined for candidate in self.candidates)
 
     def _refines_next(self) -> bool:
-        return self.refine and bool(self.candidates) and not self.candidates[-1].refined
+        if not self.refine or len(self.candidates) <= (self.still is not None):
+            return False
+        if self.course is None:
+            return not self.candidates[-1].refined
+        # Most of a steered candidate is held, so that it gets better from wave to wave.
+        since = next(place for place, made in enumerate(reversed(self.candidates)) if not made.refined)
+        return since < REFINES * ((self._fresh() - 1) % self.wave + 1)
 
     def _promising(self) -> list[int]:
         """The better half of the K's tried so far, so that later waves spend little on chains that cannot reach."""

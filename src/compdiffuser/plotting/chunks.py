@@ -18,7 +18,18 @@ from matplotlib.lines import Line2D
 
 from compdiffuser.domains import PLANE, Space
 from compdiffuser.domains.mazes import Maze
-from compdiffuser.plotting.drawing import GOAL, INK, START, blank_figure, chunk_colors, draw_chunks, draw_ends
+from compdiffuser.plotting.drawing import (
+    GOAL,
+    INK,
+    NOTHING,
+    START,
+    Marks,
+    blank_figure,
+    chunk_colors,
+    draw_chunks,
+    draw_ends,
+    draw_marks,
+)
 from compdiffuser.plotting.groups import DASHES, planes, points
 from compdiffuser.plotting.output import write_picture
 from compdiffuser.types import Array
@@ -37,6 +48,7 @@ def plot_chunks(
     goal: Array | None = None,
     title: str | None = None,
     png: str | os.PathLike[str] | None = None,
+    marks: Marks = NOTHING,
 ) -> Figure:
     """A panel for each of the chunks [K, H, D], in the order of time, and a legend below."""
     count, horizon = chunks.shape[:2]
@@ -46,6 +58,7 @@ def plot_chunks(
     figure, axes = blank_figure(maze, room, title=True, panels=count, inches=inches, columns=columns)
     paths, colors = planes(space, chunks), chunk_colors(count)
     for number, ax in enumerate(axes):
+        draw_marks(ax, marks)
         _draw_rest(ax, paths)
         draw_ends(ax, space, start if number == 0 else None, goal if number == count - 1 else None, scale=0.5)
         for group, lines in enumerate(paths):

@@ -6,6 +6,8 @@ Figures are built without pyplot, so that a library user's own plotting state is
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patheffects import Normal, Stroke
 
@@ -24,6 +27,29 @@ from compdiffuser.types import Array
 
 INK = "#1f2430"
 START, GOAL = "#2a9d8f", "#e63946"
+AVOIDED, PASSED, ASIDE = "#b3261e", "#1d6fb8", "#8b93a1"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What steered a plan, to be drawn."""
+
+    regions: Sequence[Array] = ()
+    """Outlines [n, 2] of regions that it keeps out of."""
+    stops: Sequence[Array] = ()
+    """Places [2] that it passes, in order."""
+
+
+NOTHING = Marks()
+
+
+def draw_marks(ax: Axes, marks: Marks) -> None:
+    """Regions as hatched areas, waypoints as numbered diamonds."""
+    for outline in marks.regions:
+        ax.fill(*np.asarray(outline).T, facecolor=(*to_rgb(AVOIDED), 0.16), edgecolor=AVOIDED, hatch="///", zorder=2)
+    for number, (x, y) in enumerate(marks.stops, 1):
+        ax.scatter([x], [y], s=130, marker="D", color=PASSED, edgecolors="white", linewidths=1.3, zorder=6)
+        ax.annotate(str(number), (x, y), color="white", fontsize=7, ha="center", va="center", zorder=7)
 
 
 def chunk_colors(n_chunks: int) -> Array:

@@ -22,7 +22,17 @@ from PIL import Image
 
 from compdiffuser.domains import PLANE, Space
 from compdiffuser.domains.mazes import Maze
-from compdiffuser.plotting.drawing import INK, blank_figure, chunk_colors, draw_chunks, draw_ends
+from compdiffuser.plotting.drawing import (
+    ASIDE,
+    INK,
+    NOTHING,
+    Marks,
+    blank_figure,
+    chunk_colors,
+    draw_chunks,
+    draw_ends,
+    draw_marks,
+)
 from compdiffuser.plotting.groups import DASHES, planes, points, track_planes
 from compdiffuser.plotting.output import check_gif, rendered, write_gif, write_picture
 from compdiffuser.types import Array, UserError
@@ -56,9 +66,19 @@ def plot_plan(
     executed: Array | None = None,
     title: str | None = None,
     png: str | os.PathLike[str] | None = None,
+    marks: Marks = NOTHING,
+    others: Sequence[Array] = (),
 ) -> Figure:
-    """A figure of chunks [K, H, D], with the `executed` positions [n, P] as a thin dark line."""
+    """A figure of chunks [K, H, D], with the `executed` positions [n, P] as a thin dark line.
+
+    `others` are the states [T, D] of plans that take other ways, drawn below as thin grey lines.
+    """
     figure, (ax,) = blank_figure(maze, points(space, chunks, start, goal), title=bool(title))
+    draw_marks(ax, marks)
+    for states in others:
+        for group, path in enumerate(planes(space, states)):
+            style: Any = DASHES if group else "-"
+            ax.plot(*path.T, color=ASIDE, linewidth=1.6, zorder=2.5, linestyle=style)
     _draw_episode(ax, space, chunks, executed, start, goal)
     if title:
         ax.set_title(title, fontsize=10, color=INK, pad=8)

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from compdiffuser.planning.regions import region
 from compdiffuser.planning.search import Origin
+from compdiffuser.planning.steering import Steering, waypoint
 from compdiffuser.types import UserError
 
 State = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1, max_length=64)]
@@ -56,14 +58,37 @@ class Options(Message):
         )
 
 
-class PlanRequest(Options):
+Text = Annotated[str, Field(max_length=2000)]
+
+
+class Steered(Options):
+    """What steers a plan, written as on the command line."""
+
+    via: list[Text] = Field(default=[], max_length=16, examples=[["20,16"]])
+    """Places to pass, in order: `x,y`, or `x,y@ball` where the ball has to."""
+    avoid: list[Text] = Field(default=[], max_length=32, examples=[["disc:12,8,2", "box:24,0,28,8"]])
+    """Regions to keep out of: `disc:x,y,r`, `box:x0,y0,x1,y1`, `polygon:x,y,x,y,…`; with `@ball`, for the ball."""
+    margin: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Metres to keep away from the regions."""
+    plans: int = Field(default=1, ge=1, le=8)
+    """Plans to choose from, at most, that take different ways."""
+
+    @property
+    def steering(self) -> Steering:
+        """Raises UserError for what is written otherwise."""
+        return Steering.of(
+            [waypoint(text) for text in self.via], [region(text) for text in self.avoid], margin=self.margin
+        )
+
+
+class PlanRequest(Steered):
     model: str = Field(max_length=200, examples=["pointmaze-giant-stitch-v0"])
     """A name that `/v1/models` lists."""
     start: State = Field(examples=[[0.0, 0.0]])
     goal: State = Field(examples=[[52.0, 36.0]])
 
 
-class PlanQuery(Options):
+class PlanQuery(Steered):
     """The same in an address; states are numbers separated by commas."""
 
     model: str = Field(max_length=200)
@@ -100,8 +125,22 @@ class Verdict(Message):
     """Names of those that the plan did not pass."""
     measures: dict[str, float | None]
     """What each measured, as a share of the most that passes."""
+    where: dict[str, str] = {}
+    """For tests that were not passed, where on the plan, if that is known."""
     told: str
     """In words."""
+
+
+class OtherReply(Message):
+    """A plan that takes another way."""
+
+    states: list[list[float]]
+    """[T, D], the chunks merged."""
+    n_chunks: int
+    length: float
+    score: float | None
+    confidence: float
+    verdict: Verdict
 
 
 class PlanReply(Message):
@@ -143,6 +182,12 @@ class PlanReply(Message):
     """`python` and `shell` lines that make this plan."""
     candidates: list[CandidateReply] | None = None
     """All candidates, best first, where they were asked for."""
+    via: list[str] = []
+    """What it was to pass."""
+    avoid: list[str] = []
+    """What it was to keep out of."""
+    others: list[OtherReply] = []
+    """Certified plans that take other ways, where they were asked for."""
 
 
 class DriveRequest(Message):

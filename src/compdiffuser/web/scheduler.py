@@ -16,9 +16,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from compdiffuser.planning.planner import WAVE, Planner
+from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.progress import Round
 from compdiffuser.planning.search import Search
+from compdiffuser.planning.setting import WAVE
 from compdiffuser.web.metrics import Metrics
 
 GATHER = 0.01  # seconds in which requests that arrive together find each other
@@ -61,6 +62,8 @@ class Job:
     """Candidates at a time that keep a wave short."""
     wave: int | None = None
     """Candidates at a time, where the request names it."""
+    others: tuple[Job, ...] = ()
+    """The same problem on other ways; they are submitted, and given up, with it."""
     on_round: Callable[[int, Round], None] | None = None
     """Sees every round of a batch that this job is part of, with the number of its problem there."""
     on_wave: Callable[[], None] | None = None

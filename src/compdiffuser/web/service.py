@@ -6,8 +6,10 @@ import json
 import shlex
 import time
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -15,10 +17,13 @@ from compdiffuser.compose.schedule import SamplerConfig, Schedule
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.regions import bare
+from compdiffuser.planning.repair import chosen
+from compdiffuser.planning.search import Origin
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stages
 from compdiffuser.web.library import Library, NotReady, Unknown
-from compdiffuser.web.messages import CandidateReply, Health, Options, PlanReply, PlanRequest, Verdict
+from compdiffuser.web.messages import CandidateReply, Health, Options, OtherReply, PlanReply, PlanRequest, Verdict
 from compdiffuser.web.metrics import Metrics
 from compdiffuser.web.scheduler import EVALUATIONS, STOPPING, Closed, Full, Job, Scheduler, most_wave
 from compdiffuser.web.settings import Limits, Settings
@@ -51,10 +56,15 @@ class Service:
             self.library.check(request.model, {"start": request.start, "goal": request.goal})
         config = configured(request, planner)
         planner = planner.configured(config)
-        search = planner.search(request.start, request.goal, request.chunks, request.candidates, request.seed)
+        first, *others = planner.searches(
+            np.asarray(request.start)[None], np.asarray(request.goal)[None], request.chunks, request.candidates,
+            request.seed, request.steering, request.plans,
+        )  # fmt: skip
         group = (request.model, config)
         short = max(1, EVALUATIONS.get(planner.device.type, EVALUATIONS["cpu"]) // evaluations)
-        return Job(planner, search, group, time.monotonic() + self.settings.timeout, short, request.wave)
+        deadline = time.monotonic() + self.settings.timeout
+        ways = tuple(Job(planner, search, group, deadline, short, request.wave) for search in others)
+        return Job(planner, first, group, deadline, short, request.wave, ways)
 
     def health(self) -> Health:
         """How the server is, and what of it is not ready."""
@@ -77,6 +87,12 @@ class Service:
             self.metrics.plan("refused")
             raise
         job.ended.add_done_callback(partial(self._count, job))
+        for other in job.others:
+            try:
+                self.scheduler.submit(other)
+            except RuntimeError as error:  # one way will do where the queue is full
+                other.fail(error)
+            job.ended.add_done_callback(partial(_given_up, other))
 
     def _count(self, job: Job, ended: Future[bool]) -> None:
         if ended.cancelled():
@@ -92,7 +108,7 @@ class Service:
         search = job.search
         now = time.monotonic()
         begun = job.begun or now
-        plan = job.planner.result(search, now - begun)
+        plan = chosen([job.planner.result(search, now - begun), *_others(job)], job.planner)
         options = Options(**{name: getattr(request, name) for name in Options.model_fields})
         options.wave = search.wave
         listed = (
@@ -104,7 +120,7 @@ class Service:
             goal=request.goal,
             ok=plan.ok,
             verdict=verdict(plan),
-            origin=search.best.origin,
+            origin=cast(Origin, plan.origin),
             complete=complete,
             states=np.asarray(plan.states, float).round(4).tolist(),
             n_chunks=plan.n_chunks,
@@ -123,6 +139,9 @@ class Service:
             options=options,
             reproduce=reproduce(request, self.library.source(request.model), search.wave, job.planner.device.type),
             candidates=listed,
+            via=[str(stop) for stop in plan.via],
+            avoid=[str(region) for region in plan.avoid],
+            others=[_other(other) for other in plan.others],
         )
 
 
@@ -162,7 +181,31 @@ def configured(request: PlanRequest, planner: Planner) -> PlanConfig:
 def verdict(plan: Plan) -> Verdict:
     """What the judge found, as JSON has it."""
     measures = {name: _finite(share) for name, share in plan.verdict.measures.items()}
-    return Verdict(failed=list(plan.verdict.failed), measures=measures, told=str(plan.verdict))
+    where = dict(plan.verdict.where)
+    return Verdict(failed=list(plan.verdict.failed), measures=measures, where=where, told=str(plan.verdict))
+
+
+def _given_up(other: Job, ended: Future[bool]) -> None:
+    """Nobody waits for the other ways of a job that was cancelled."""
+    if ended.cancelled():
+        other.ended.cancel()
+
+
+def _others(job: Job) -> list[Plan]:
+    """The plans of a job on its other ways, once they are made."""
+    plans = []
+    for other in job.others:
+        with suppress(Exception):  # late, refused or failed: there is one way less
+            other.ended.result(max(other.deadline - time.monotonic(), 0))
+            plans.append(job.planner.result(other.search))
+    return plans
+
+
+def _other(plan: Plan) -> OtherReply:
+    return OtherReply(
+        states=np.asarray(plan.states, float).round(4).tolist(), n_chunks=plan.n_chunks, length=plan.length,
+        score=_finite(plan.score), confidence=plan.confidence, verdict=verdict(plan),
+    )  # fmt: skip
 
 
 def _finite(number: float) -> float | None:
@@ -171,20 +214,29 @@ def _finite(number: float) -> float | None:
 
 def reproduce(request: PlanRequest, source: str, wave: int, device: str) -> dict[str, str]:
     """The lines that make the same plan, in Python and in a shell."""
-    changes, chosen = (
+    changes, choices = (
         {name: value for name in names if (value := getattr(request, name)) != getattr(usual, name)}
         for names, usual in ((SAMPLER, SamplerConfig()), (CHOICE, PlanConfig()))
     )
     name, chunks = json.dumps(source), json.dumps(request.chunks)
     written = "".join(f", {key}={value!r}" for key, value in changes.items())[2:]
     sampler = f"sampler=SamplerConfig({written}), " if changes else ""
-    sampler += "".join(f"{key}={value!r}, " for key, value in chosen.items())
+    sampler += "".join(f"{key}={value!r}, " for key, value in choices.items())
+    steering = request.steering
+    steered = [
+        *([f"via=[{', '.join(map(repr, steering.via))}]"] if steering.via else []),
+        *([f"avoid=[{', '.join(repr(bare(each)) for each in steering.avoid)}]"] if steering.avoid else []),
+        *([f"margin={request.margin}"] if request.margin else []),
+        *([f"n_plans={request.plans}"] if request.plans > 1 else []),
+    ]
+    used = {type(each).__name__ for each in (*steering.via, *map(bare, steering.avoid))}
+    names = sorted({"PlanConfig", "Planner", *(["SamplerConfig"] if changes else []), *used})
     python = [
-        f"from compdiffuser import PlanConfig, Planner{', SamplerConfig' if changes else ''}",
+        f"from compdiffuser import {', '.join(names)}",
         "",
         f"planner = Planner.from_pretrained({name}, device={device!r}, config=PlanConfig({sampler}wave={wave}))",
         f"plan = planner.plan({tuple(request.start)}, {tuple(request.goal)}, n_chunks={chunks}, "
-        f"n_candidates={request.candidates}, seed={request.seed})",
+        f"n_candidates={request.candidates}, seed={request.seed}{''.join(f', {part}' for part in steered)})",
         'plan.plot("plan.png")',
     ]
     # With "=", since a number may begin with a minus.
@@ -195,7 +247,11 @@ def reproduce(request: PlanRequest, source: str, wave: int, device: str) -> dict
     shell = [
         f"compdiffuser plan {shlex.quote(source)} {places[0]} {places[1]} --chunks {request.chunks}",
         f"--candidates {request.candidates} --seed {request.seed} --wave {wave} --device {device}",
-        *(f"--{key} {value}" for key, value in (changes | chosen).items()),
+        *(f"--{key} {value}" for key, value in (changes | choices).items()),
+        *(f"--via={shlex.quote(text)}" for text in request.via),
+        *(f"--avoid={shlex.quote(text)}" for text in request.avoid),
+        *([f"--margin {request.margin}"] if request.margin else []),
+        *([f"--plans {request.plans}"] if request.plans > 1 else []),
         "--png plan.png",
     ]
     return {"python": "\n".join(python) + "\n", "shell": " ".join(shell) + "\n"}

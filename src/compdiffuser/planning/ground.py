@@ -1,0 +1,164 @@
+"""Planned numbers as places in the world: how much room states have, and whether problems and steering fit together.
+
+Signed distances change by at most a metre per metre. So half of what two states have together, less half of what lies
+between them, is room that everything on the line between them has: no thin wall is stepped over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.domains.mazes import Maze
+from compdiffuser.domains.space import Group, Space
+from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.problem import MARGIN
+from compdiffuser.planning.regions import Region, bare
+from compdiffuser.planning.roadmap import Clear
+from compdiffuser.planning.steering import Steering, Waypoint, check_cost, told_room
+from compdiffuser.types import Array, UserError
+
+FINE, MOST_PARTS = 0.1, 16
+"""Metres between the points of a step that are looked at, and how many there are at most."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A space, and how its numbers are measured."""
+
+    space: Space
+    normalizer: Normalizer
+    calibration: Calibration
+
+    @cached_property
+    def step(self) -> float:
+        """Metres between neighbouring states that nearly all of the data's stay below."""
+        low, high = (np.array(each)[self.space.columns] for each in (self.normalizer.low, self.normalizer.high))
+        return self.calibration.step * float((high - low).max()) / 2
+
+    def gap(self, group: Group) -> float:
+        """Metres that a certified plan may end from its goal."""
+        moves = self.calibration.moves
+        number = self.space.positions.index(group) if len(moves) > 1 else 0
+        return moves[number].gap * float(self._spread(group).max())
+
+    def metres(self, places: Tensor, group: Group) -> Tensor:
+        """Normalized places [..., size] of a group, in metres."""
+        columns = list(group.columns)
+        part = Normalizer(*(tuple(each[c] for c in columns) for each in (self.normalizer.low, self.normalizer.high)))
+        return part.denormalize(places)
+
+    def normalized(self, place: Sequence[float], group: Group) -> Tensor:
+        """A place in metres, normalized: [size]."""
+        columns = list(group.columns)
+        part = Normalizer(*(tuple(each[c] for c in columns) for each in (self.normalizer.low, self.normalizer.high)))
+        return part.normalize(torch.tensor(place, dtype=torch.float32))
+
+    def concerned(self, name: str | None) -> list[Group]:
+        """The position groups of that name; all of them where it is None. Raises UserError for an unknown one."""
+        found = [group for group in self.space.positions if name in (None, group.name)]
+        if not found:
+            known = ", ".join(group.name for group in self.space.positions)
+            raise UserError(f"there is no '{name}' in these plans, but {known}")
+        return found
+
+    def passing(self, stop: Waypoint) -> Group:
+        """The group that passes a waypoint."""
+        return self.space.positions[0] if stop.of is None else self.concerned(stop.of)[0]
+
+    def room(self, regions: Sequence[Region], states: Tensor) -> Tensor:
+        """Metres that states [..., D], in the data's units, are away from each region: [R, ...]."""
+        return torch.stack(
+            [
+                torch.stack(
+                    [region.distance(states[..., list(group.columns)]) for group in self.concerned(region.group)]
+                ).amin(dim=0)
+                for region in regions
+            ]
+        )
+
+    def between(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Points on the way of states [M, H, D]: [M, n, D], and how far each is from the next in metres [M, n − 1]."""
+        apart = self._apart(states)
+        parts = min(max(math.ceil(float(apart.max()) / FINE), 1), MOST_PARTS) if apart.numel() else 1
+        shares = torch.arange(parts, device=states.device, dtype=states.dtype) / parts
+        steps = states[:, :-1, None] + shares[:, None] * states.diff(dim=1)[:, :, None]
+        points = torch.cat([steps.flatten(1, 2), states[:, -1:]], dim=1)
+        return points, apart.repeat_interleave(parts, dim=1) / parts
+
+    def clear(self, steering: Steering, number: int, base: Array) -> Clear:
+        """Whether straight lines of the group of that number are free, while all else is as in the state `base` [D]."""
+        group = self.space.positions[number]
+        regions = [region for region in steering.avoid if region.group in (None, group.name)]
+
+        def clear(here: Tensor, there: Tensor) -> Tensor:
+            shares = torch.linspace(0, 1, 9, device=here.device)[:, None]
+            points = self.metres(here[:, None] + shares * (there - here)[:, None], group)  # [n, 9, size]
+            apart = points.diff(dim=1).norm(dim=-1)
+            free = torch.ones(len(here), dtype=torch.bool, device=here.device)
+            for region in regions:
+                free &= (on_lines(region.distance(points), apart) >= 0).all(dim=1)
+            if steering.valid is not None and len(here):
+                states = np.tile(base.astype(np.float32), (points.shape[0] * points.shape[1], 1))
+                states[:, list(group.columns)] = points.flatten(0, 1).cpu().numpy()
+                told = torch.from_numpy(told_room(steering.valid(states), len(states)) >= 0)
+                free &= told.view(points.shape[:2]).all(dim=1).to(here.device)
+            return free
+
+        return clear
+
+    def check(self, steering: Steering, start: Array, goal: Array, asked: Sequence[Group], maze: Maze | None) -> None:
+        """Raises UserError where a start [D], a goal [D] and their steering do not fit together."""
+        for region in steering.avoid:
+            self.concerned(region.group)
+        for what, state, groups in (("start", start, self.space.positions), ("goal", goal, tuple(asked))):
+            for group in groups:
+                name = what if len(self.space.positions) == 1 else f"{what}'s {group.name}"
+                self._check_place(name, state[list(group.columns)], group, steering)
+        for stop in steering.via:
+            group = self.passing(stop)
+            if len(stop.place) != len(group.columns):
+                raise UserError(f"a waypoint is {len(group.columns)} numbers here, not {list(stop.place)}")
+            if bool((self.normalized(stop.place, group).abs() > 1 + MARGIN).any()):
+                raise UserError(f"the waypoint {list(stop.place)} lies outside the data")
+            if maze is not None:
+                maze.check_room({"waypoint": stop.place[: len(maze.origin)]})
+            self._check_place("waypoint", np.array(stop.place), group, steering)
+        if steering.valid is not None:
+            ends = np.stack([start, goal]).astype(np.float32)
+            told = told_room(steering.valid(ends), 2)
+            for what, state, room in zip(("start", "goal"), ends, told, strict=True):
+                if room < 0:
+                    raise UserError(f"the {what} {state.round(3).tolist()} is not valid")
+        if steering.prefer is not None:
+            line = torch.linspace(0, 1, 16)[:, None] * torch.from_numpy(goal - start) + torch.from_numpy(start)
+            # A cost may have no slope where a plan stands still; nobody asks for one there.
+            check_cost(steering.prefer, line + 1e-3 * torch.arange(16.0)[:, None])
+
+    def _check_place(self, what: str, place: Array, group: Group, steering: Steering) -> None:
+        for region in steering.avoid:
+            # One that only lacks its margin may be on its way out.
+            inside = float(bare(region).distance(torch.from_numpy(place).double())) < 0
+            if inside and region.group in (None, group.name):
+                raise UserError(f"the {what} {[round(float(x), 4) for x in place]} lies in {bare(region)}")
+
+    def _apart(self, states: Tensor) -> Tensor:
+        """Metres between neighbouring states [M, H, D], of the group that goes furthest: [M, H − 1]."""
+        steps = states.diff(dim=1)
+        return torch.stack([steps[..., list(group.columns)].norm(dim=-1) for group in self.space.positions]).amax(dim=0)
+
+    def _spread(self, group: Group) -> Array:
+        columns = list(group.columns)
+        return (np.array(self.normalizer.high)[columns] - np.array(self.normalizer.low)[columns]) / 2
+
+
+def on_lines(room: Tensor, apart: Tensor) -> Tensor:
+    """Room [..., n − 1] on the lines between points with room [..., n] that lie so far apart [..., n − 1]."""
+    return (room[..., 1:] + room[..., :-1] - apart) / 2

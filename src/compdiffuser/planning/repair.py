@@ -1,0 +1,268 @@
+"""Plans in use that have to change, and plans to choose from.
+
+A repair keeps what is still good. The chunks that a new region or a shove concerns, and no others, are noised and
+denoised between their neighbours; where a detour is longer than what it replaces, chunks are added. The rest of the
+plan is held as it was certified.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compdiffuser.compose.chains import Chains
+from compdiffuser.compose.merge import merge, split
+from compdiffuser.planning.adherence import kept
+from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.problem import checked
+from compdiffuser.planning.regions import Region
+from compdiffuser.planning.roadmap import length, paced
+from compdiffuser.planning.search import Search
+from compdiffuser.planning.setting import WAVE
+from compdiffuser.planning.steering import Cost, Course, Steering, Valid, Waypoint, passing_times
+from compdiffuser.planning.ways import APART, Steered, differ
+from compdiffuser.types import Array, UserError
+
+if TYPE_CHECKING:
+    from compdiffuser.planning.planner import Planner
+
+QUICK = 8  # times fewer candidates at a time than a plan is begun with
+EASY = 0.7  # of the pace that chunks have at most: a detour is given time for it
+RENEWED = 0.25  # of what a chunk advances, that a detour may be longer for each chunk that it leaves alone
+
+
+def choice(
+    planner: Planner,
+    starts: Array,
+    goals: Array,
+    steering: Steering,
+    count: int,
+    n_chunks: Any = "auto",
+    n_candidates: int = 64,
+    seed: int = 0,
+    keep_candidates: bool = False,
+    watch: Any = None,
+) -> Plan:
+    """The plan of one problem whose `others` take other ways; fewer than `count` where there are not so many."""
+    begun = time.perf_counter()
+    searches = planner.searches(starts, goals, n_chunks, n_candidates, seed, steering, count)
+    while not all(search.done for search in searches):
+        planner.advance(searches, watch)
+    plans = [planner.result(search, time.perf_counter() - begun, keep_candidates) for search in searches]
+    return chosen(plans, planner)
+
+
+def chosen(plans: Sequence[Plan], planner: Planner) -> Plan:
+    """The first certified of some plans; its `others` are certified too, and no two of them take the same way."""
+    first = next((plan for plan in plans if plan.ok), plans[0])
+    kept = [first]
+    if len(plans) > 1:
+        apart = 0.0 if planner.roadmap is None else APART * planner.roadmap.radius
+        for plan in plans:
+            if plan.ok and all(differ(_places(planner, plan), _places(planner, other), apart) for other in kept):
+                kept.append(plan)
+    return replace(first, others=tuple(kept[1:])) if len(kept) > 1 else first
+
+
+def repaired(
+    planner: Planner,
+    plan: Plan,
+    at: Any = None,
+    *,
+    avoid: Sequence[Region] = (),
+    valid: Valid | None = None,
+    prefer: Cost | None = None,
+    margin: float = 0.0,
+    n_candidates: int = 16,
+    seed: int = 0,
+) -> Plan:
+    """The plan from the state `at` [D] on, made to keep out of further regions; its own regions and waypoints hold on.
+
+    Where `at` is on the plan and nothing ahead has to change, the plan is returned as it is; otherwise what lies behind
+    is left out. The verdict says whether the repaired plan is certified; where it is not, plan anew.
+    """
+    begun = time.perf_counter()
+    given = Steering.of((), avoid, valid, prefer, margin)
+    new = tuple(each for each in (*planner.known.avoid, *given.avoid) if each not in plan.avoid)
+    steering = replace(given.joined(replace(planner.known, avoid=())), avoid=(*plan.avoid, *new))
+    here = plan.states[0] if at is None else np.asarray(at)
+    here = checked(here[None], "state", planner.space, planner.normalizer)[0]
+    rest = Rest.of(planner, plan, here, steering)
+    planner.ground.check(rest.steering, here, plan.goal, planner.asked, planner.preset.maze)
+    if not rest.concerned:
+        return replace(plan, avoid=steering.avoid, seconds=time.perf_counter() - begun)
+    chunks, held = rest.renewed()
+    wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"]) // QUICK
+    search = Search(
+        rest.anchor if held[0] else here, plan.goal, [len(chunks)], n_candidates, seed, min(wave, n_candidates),
+        planner.config.refine is not None, planner.config.score, {len(chunks): chunks}, course=rest.course(chunks),
+        held={len(chunks): held},
+    )  # fmt: skip
+    while not search.done:
+        planner.advance([search])
+    return planner.result(search, time.perf_counter() - begun)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What lies ahead of a plan, as a chain of chunks, and which of them have to change."""
+
+    planner: Planner
+    here: Array
+    """[D]"""
+    anchor: Array
+    """[D], where the first chunk begins; a little behind."""
+    chunks: Tensor
+    """[K, H, D], normalized; neighbours agree."""
+    concerned: tuple[int, ...]
+    walled: bool
+    """Whether some of them are where they must not be; otherwise the agent is only beside the plan."""
+    steering: Steering
+    """With the waypoints that lie ahead."""
+
+    @classmethod
+    def of(cls, planner: Planner, plan: Plan, here: Array, steering: Steering) -> Rest:
+        horizon, overlap = planner.model.horizon, planner.model.overlap
+        if plan.chunks.shape[1:] != (horizon, planner.model.dim) or plan.overlap != overlap:
+            raise UserError(f"a plan of chunks {list(plan.chunks.shape)} was not made by this planner")
+        states = torch.tensor(plan.states, dtype=torch.float32, device=planner.device)
+        chunks = split(planner.normalizer.normalize(states), plan.n_chunks, horizon, overlap)
+        now = int(np.linalg.norm(plan.space.places(plan.states - here), axis=1).argmin())
+        first = min(now // (horizon - overlap), plan.n_chunks - 1)
+        passed = _times(planner, states, plan.via)
+        steering = replace(steering, via=tuple(v for v, t in zip(plan.via, passed, strict=True) if t > now))
+        broken = [k - first for k in _broken(planner, chunks, plan, steering) if k >= first]
+        off = any(
+            np.linalg.norm((plan.states[now] - here)[list(group.columns)]) > planner.ground.gap(group)
+            for group in planner.space.positions
+        )
+        concerned = tuple(sorted({*broken, *([0] if off else [])}))
+        anchor = plan.states[first * (horizon - overlap)] if first else plan.start
+        return cls(planner, here, anchor, chunks[first:], concerned, bool(broken), steering)
+
+    def renewed(self) -> tuple[Tensor, tuple[bool, ...]]:
+        """What the repair begins from, [K', H, D], and which of its chunks are held."""
+        chunks, held = self.chunks, [True] * len(self.chunks)
+        laid = self.planner.space.only_positions and self.planner.roadmap is not None
+        for first, last in reversed(_runs(self.concerned)):
+            detour = self._detour(chunks, held, first, last) if laid and self.walled else None
+            if detour is None:
+                held = [kept and not first <= k <= last for k, kept in enumerate(held)]
+            else:
+                chunks, held = detour
+        return chunks, tuple(held)
+
+    def course(self, chunks: Tensor) -> Course:
+        """What steers the repair; waypoints are passed about when they were."""
+        states = self.planner.normalizer.denormalize(merge(chunks, self.planner.model.overlap))
+        times = _times(self.planner, states, self.steering.via)
+        return Course(self.steering, tuple(time / max(len(states) - 1, 1) for time in times))
+
+    def _detour(self, chunks: Tensor, held: list[bool], first: int, last: int) -> tuple[Tensor, list[bool]] | None:
+        """Chunks `first` to `last`, or some more around them, replaced by a way round what they entered."""
+        planner, space = self.planner, self.planner.space
+        horizon, overlap = planner.model.horizon, planner.model.overlap
+        stride = horizon - overlap
+        path = merge(chunks, overlap)
+        found = self._around(path, self._spans(len(chunks), first, last))
+        if not found:
+            return None
+        usual, places = planner.calibration, space.places(path).cpu()
+
+        def price(detour: Detour) -> float:
+            kept = length(places[: detour.begin + 1]) + length(places[detour.end :])
+            return kept + length(detour.way) + RENEWED * usual.advance * (detour.last - detour.first)
+
+        best = min(found, key=price)
+        time = best.end - best.begin
+        pace = EASY * usual.advance / stride
+        more = max(0, math.ceil((length(best.way) / pace - time) / stride))
+        around = paced(best.way, time + 1 + more * stride, space.sizes).to(path)
+        whole = torch.cat([path[: best.begin], around, path[best.end + 1 :]])
+        renewed = [*held[: best.first], *[False] * (best.last - best.first + 1 + more), *held[best.last + 1 :]]
+        return split(whole, len(renewed), horizon, overlap), renewed
+
+    def _spans(self, count: int, first: int, last: int) -> list[tuple[int, int]]:
+        """First and last of the chunks that a detour may replace: those concerned, and more and more around them."""
+        widened = [(max(first - more, 0), min(last + more, count - 1)) for more in (0, 2, count)]
+        return list(dict.fromkeys(widened))
+
+    def _around(self, path: Tensor, spans: Sequence[tuple[int, int]]) -> list[Detour]:
+        """The ways that could replace chunks of a path [T, D], through the waypoints that these passed."""
+        planner, space = self.planner, self.planner.space
+        ends = [self._ends(len(path), *span) for span in spans]
+        times = _times(planner, planner.normalizer.denormalize(path), self.steering.via)
+        stops = [[v for v, t in zip(self.steering.via, times, strict=True) if a < t < b] for a, b in ends]
+        here = space.places(planner.normalizer.normalize(torch.from_numpy(self.here).float()))
+        places = space.places(path).cpu()
+        begin = torch.stack([places[a] if first else here for (a, _), (first, _) in zip(ends, spans, strict=True)])
+        there = places[[b for _, b in ends]]
+        if any(stops):
+            steered = [replace(self._steered, steering=replace(self.steering, via=tuple(via))) for via in stops]
+            legs = [each.ways(a, b) for each, a, b in zip(steered, begin, there, strict=True)]
+            ways = [found[0].places if found else None for found in legs]
+        else:
+            ways = self._steered.roadmap.ways(begin, there)
+        found = zip(spans, ends, ways, strict=True)
+        return [Detour(*span, *own, way) for span, own, way in found if way is not None]
+
+    def _ends(self, states: int, first: int, last: int) -> tuple[int, int]:
+        """The states of a path between which chunks `first` to `last` can be replaced."""
+        horizon, overlap = self.planner.model.horizon, self.planner.model.overlap
+        begin = first * (horizon - overlap) + overlap // 2 if first else 0
+        end = last * (horizon - overlap) + horizon - overlap // 2
+        return begin, states - 1 if states - 1 - end < overlap // 2 else end
+
+    @cached_property
+    def _steered(self) -> Steered:
+        roadmap = self.planner.roadmap
+        assert roadmap is not None
+        return Steered.through(roadmap, self.planner.ground, self.steering, self.here)
+
+
+@dataclass(frozen=True)
+class Detour:
+    """A way [n, P] that could replace chunks `first` to `last` of a path, from one of its states to another."""
+
+    first: int
+    last: int
+    begin: int
+    end: int
+    way: Tensor
+
+
+def _times(planner: Planner, states: Tensor, stops: Sequence[Waypoint]) -> list[int]:
+    """When a path [T, D], in the data's units, passes waypoints."""
+    groups = [planner.ground.passing(stop) for stop in stops]
+    paths = [states[:, list(group.columns)].cpu().numpy() for group in groups]
+    return passing_times(paths, stops, [v.within or planner.ground.gap(g) for v, g in zip(stops, groups, strict=True)])
+
+
+def _broken(planner: Planner, chunks: Tensor, plan: Plan, steering: Steering) -> list[int]:
+    """The chunks that are where they must not be."""
+    start, goal = (planner.normalizer.normalize(chunks.new_tensor(end)[None]) for end in (plan.start, plan.goal))
+    chain = Chains.build(start, goal, torch.tensor([len(chunks)]), torch.tensor([0]))
+    return sorted(set(kept(chunks, chain, [Course(steering)], planner.ground, plan.overlap)[0].broken))
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of neighbours."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _places(planner: Planner, plan: Plan) -> Tensor:
+    return planner.space.places(planner.normalizer.normalize(torch.from_numpy(plan.states)))

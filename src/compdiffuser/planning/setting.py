@@ -1,0 +1,180 @@
+"""From what a planner is asked to searches: checked problems with their K, their ways and what steers them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compdiffuser.compose.merge import merged_length, split
+from compdiffuser.planning.goals import endings, whole_goals
+from compdiffuser.planning.moves import split_groups
+from compdiffuser.planning.problem import MOST_CANDIDATES, Chunks, checked, chunk_choices, distances, one_each
+from compdiffuser.planning.roadmap import length, paced
+from compdiffuser.planning.search import Search
+from compdiffuser.planning.steering import Course, Steering
+from compdiffuser.planning.ways import Router
+from compdiffuser.presets import MOST_CHUNKS
+from compdiffuser.types import Array, UserError
+
+if TYPE_CHECKING:
+    from compdiffuser.planning.planner import Planner
+
+WAVE = {"cuda": 64, "cpu": 8}
+"""Candidates at a time that a device makes well."""
+LONGER = 2
+"""Times as many chunks as bridge the way of a steered plan may be tried, also where that is more than usual."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One problem with what the data knows of it."""
+
+    problem: int
+    way: Tensor | None = None
+    """[n, P], normalized."""
+    course: Course | None = None
+
+
+def set_out(
+    planner: Planner,
+    starts: Any,
+    goals: Any,
+    n_chunks: Chunks,
+    n_candidates: int | Sequence[int],
+    seed: int | Sequence[int],
+    steering: Steering | Sequence[Steering | None] | None = None,
+    n_ways: int = 1,
+) -> list[Search]:
+    """A search for each problem and each of its ways. Raises UserError for what cannot be."""
+    space, normalizer = planner.space, planner.normalizer
+    starts = checked(starts, "start", space, normalizer)
+    goals = whole_goals(goals, starts, space, planner.asked)
+    goals = checked(goals, "goal", space, normalizer, planner.asked)
+    if len(starts) != len(goals):
+        raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
+    most = one_each(n_candidates, len(starts), "numbers of candidates", 1, MOST_CANDIDATES)
+    seeds = one_each(seed, len(starts), "seeds")
+    steered = each_steering(steering, planner.known, len(starts))
+    ends = endings(goals, normalizer, planner._recorded, space, planner.asked, planner._recorded_postures)
+    targets = np.stack([found[0] for found in ends]) if ends else goals
+    places = [space.places(normalizer.normalize(torch.from_numpy(each))) for each in (starts, targets)]
+    settings = _settings(planner, starts, goals, places, steered, n_ways)
+    choices = _choices(planner, settings, n_chunks, places)
+    wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
+    refine, score = planner.config.refine is not None, planner.config.score
+    laid = _scaffolds(planner, settings, choices, normalizer.normalize(torch.from_numpy(starts)))
+    return [
+        Search(
+            starts[p], goals[p], ks, most[p], seeds[p], wave, refine, score, scaffolds,
+            endings=ends[p], course=each.course, still=_still(planner, starts[p], goals[p], each, n_chunks),
+        )
+        for each, ks, scaffolds in zip(settings, choices, laid, strict=True)
+        for p in (each.problem,)
+    ]  # fmt: skip
+
+
+def each_steering(
+    steering: Steering | Sequence[Steering | None] | None, known: Steering, count: int
+) -> list[Steering | None]:
+    """What steers each problem, what is known for good included; None where nothing does. Raises UserError."""
+    if isinstance(steering, Steering) or steering is None:
+        joined = (steering or Steering()).joined(known)
+        return [joined if joined else None] * count
+    if len(steering) != count:
+        raise UserError(f"{len(steering)} steerings were given for {count} problems")
+    every = [(each or Steering()).joined(known) for each in steering]
+    return [each if each else None for each in every]
+
+
+def _settings(
+    planner: Planner,
+    starts: Array,
+    goals: Array,
+    places: Sequence[Tensor],
+    steered: Sequence[Steering | None],
+    n_ways: int,
+) -> list[Setting]:
+    free = [p for p, steering in enumerate(steered) if steering is None and n_ways == 1]
+    ways: list[Tensor | None] = [None] * len(steered)
+    if planner.scaffold is not None and planner.roadmap is not None and free:
+        found = planner.roadmap.ways(*(each[free] for each in places))
+        for p, way in zip(free, found, strict=True):
+            ways[p] = way
+    if len(free) == len(steered):
+        return [Setting(p, way) for p, way in enumerate(ways)]
+    laid = planner.lays and planner.config.scaffold is not None
+    router = Router(planner.ground, lambda finer: planner.finer_roadmap if finer else planner.roadmap, laid)
+    settings = []
+    for p, asked in enumerate(steered):
+        if p in free:
+            settings.append(Setting(p, ways[p]))
+            continue
+        steering = asked or Steering()
+        planner.ground.check(steering, starts[p], goals[p], planner.asked, planner.preset.maze)
+        routes = router.routes(steering, starts[p], places[0][p], places[1][p], n_ways)
+        settings += [Setting(p, route.way, route.course) for route in routes]
+    return settings
+
+
+def _choices(
+    planner: Planner, settings: Sequence[Setting], n_chunks: Chunks, places: Sequence[Tensor]
+) -> list[list[int]]:
+    """The K that each setting tries."""
+    rows = [each.problem for each in settings]
+    given = n_chunks if isinstance(n_chunks, int | str) else [n_chunks[p] for p in rows]
+    lines = distances(places[0][rows], places[1][rows], planner.space, planner.calibration)
+    sizes = planner.space.sizes
+    far = [
+        each.way if each.way is None else [length(part) for part in split_groups(each.way, sizes)] for each in settings
+    ]
+    usual, most = planner.calibration, planner.preset.chunks.most
+    choices = chunk_choices(given, lines, far, usual, most)
+    if given == "auto":
+        for place, (each, way) in enumerate(zip(settings, far, strict=True)):
+            if each.course is not None and way is not None:
+                enough = min(max(most, LONGER * usual.fewest_chunks(*way)), MOST_CHUNKS)
+                (choices[place],) = chunk_choices("auto", [lines[place]], [way], usual, enough)
+    return choices
+
+
+def _scaffolds(
+    planner: Planner, settings: Sequence[Setting], choices: Sequence[Sequence[int]], starts: Tensor
+) -> list[dict[int, Tensor]]:
+    """Each way [n, P] at an even pace as K chunks [K, H, D], for each K; nothing where there is none to begin from."""
+    horizon, overlap = planner.model.horizon, planner.model.overlap
+    laid: list[dict[int, Tensor]] = [{} for _ in settings]
+    begun = [each.way is not None and (each.course is None or each.course.way is None) for each in settings]
+    wanted = [(row, k) for row, ks in enumerate(choices) if begun[row] for k in ks]
+    ways = ((settings[row].way, merged_length(k, horizon, overlap)) for row, k in wanted)
+    paths = [paced(way, count, planner.space.sizes) for way, count in ways if way is not None]
+    states = _whole(planner, paths, starts[[settings[row].problem for row, _ in wanted]]) if paths else []
+    for (row, k), path in zip(wanted, states, strict=True):
+        laid[row][k] = split(path, k, horizon, overlap).to(planner.device)
+    return laid
+
+
+def _whole(planner: Planner, paths: Sequence[Tensor], starts: Tensor) -> Sequence[Tensor]:
+    """Paths of places [T, P] as paths of planned states [T, D], from starts [n, D] on."""
+    space, postures = planner.space, planner._recorded_postures
+    if postures is None:
+        order = np.argsort(space.columns).tolist()
+        return paths if space.only_positions else [path[:, order] for path in paths]
+    longest = max(map(len, paths))
+    padded = torch.stack([torch.cat([path, path[-1:].expand(longest - len(path), -1)]) for path in paths])
+    states = postures.along(padded, starts)
+    return [path[: len(places)] for path, places in zip(states, paths, strict=True)]
+
+
+def _still(planner: Planner, start: Array, goal: Array, setting: Setting, n_chunks: Chunks) -> Tensor | None:
+    """A chunk [1, H, D] that stays at the start, where all that is asked for at the goal is there already."""
+    passes = setting.course is not None and bool(setting.course.steering.via)
+    columns = [column for group in planner.asked for column in group.columns]
+    if n_chunks not in ("auto", 1) or passes or not np.array_equal(start[columns], goal[columns]):
+        return None
+    state = planner.normalizer.normalize(torch.from_numpy(start))
+    return state.to(planner.device).expand(1, planner.model.horizon, -1).clone()

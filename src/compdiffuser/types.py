@@ -18,11 +18,16 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+def counted(count: int, what: str) -> str:
+    """A number and what it counts: "1 chunk", "2 chunks"."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 class UserError(ValueError):
     """A mistake in what the user gave: one sentence that names the value. The command line exits with code 2."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Episodes:
     """Recorded trajectories as flat read-only arrays; episode e is rows `starts[e] : starts[e] + lengths[e]`.
 
@@ -54,6 +59,13 @@ class Episodes:
                 raise UserError(f"field '{name}' has {len(array)} rows, but 'observations' has {states}")
         if (self.lengths < 1).any() or (self.starts < 0).any() or (self.starts + self.lengths > states).any():
             raise UserError(f"episode starts and lengths do not fit the {states} recorded states")
+
+    def __repr__(self) -> str:
+        """In a line; the arrays are long."""
+        least, most = int(self.lengths.min()), int(self.lengths.max())
+        each = f"{least}" if least == most else f"{least} to {most}"
+        sizes = f"observations [{self.observations.shape[1]}], actions [{self.actions.shape[1]}]"
+        return f"Episodes({counted(len(self), 'episode')} of {each} states, {sizes})"
 
     @classmethod
     def from_terminals(cls, observations: Array, actions: Array, terminals: Array, **extra: Array) -> Episodes:

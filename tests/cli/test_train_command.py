@@ -1,10 +1,12 @@
 """`compdiffuser train` and `train-controller`: whose preset they take, and what they refuse before the work."""
 
+import numpy as np
 import pytest
 
 from compdiffuser.artifact import CONFIG
 from compdiffuser.cli import main
 from compdiffuser.files import read_json
+from compdiffuser.following.inverse_dynamics import load_controller
 from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import preset
 
@@ -58,3 +60,41 @@ def test_a_dataset_that_is_not_made_leaves_no_folder_behind(home, capsys):
 def test_mistakes_get_one_sentence(arguments, sentence, capsys):
     assert main(["train", *arguments, "--device", "cpu"]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def own_file(name: str, dims: int = 4, states: int = 40, largest: float = 3.0) -> str:
+    """Random walks whose places stand last, driven by actions of up to `largest`."""
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-largest, largest, (10 * states, 2)).astype(np.float32)
+    walks = np.cumsum(actions.reshape(10, states, 2), axis=1).reshape(-1, 2)
+    observations = np.concatenate([rng.normal(size=(len(walks), dims - 2)), walks], axis=1)
+    np.savez(name, observations=observations, actions=actions, terminals=np.arange(len(walks)) % states == states - 1)
+    return name
+
+
+def test_a_controller_of_own_data_acts_in_its_range_on_the_dims_asked_for(home, capsys):
+    own_file("mine.npz")
+    small = ["--steps", "2", "--batch", "4", "--device", "cpu", "--out", "walker"]
+    assert main(["train-controller", "mine.npz", "--dims", "2,3", *small]) == 0
+    controller = load_controller("walker")
+    assert controller.space.dims == (2, 3)
+    assert controller.network.config.scale == pytest.approx([3, 3], rel=0.05)
+    assert controller.look_ahead == pytest.approx(10 * controller.speeds[0])
+    actions = controller(np.zeros((5, 4)), np.full((5, 2), 50.0))
+    assert actions.shape == (5, 2)
+    assert np.abs(actions).max() <= 3
+    assert main(["train-controller", "mine.npz", "--dims", "2,9", *small]) == 2
+    assert "there is no dimension 9" in capsys.readouterr().err
+
+
+def test_a_controller_needs_actions(home, capsys):
+    own_file("still.npz", largest=0.0)
+    assert main(["train-controller", "still.npz", *SMALL]) == 2
+    assert "learns from recorded actions, and this data has none" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_chunks_that_are_mostly_padding_are_told(home, capsys):
+    own_file("short.npz", dims=2, states=10)
+    assert main(["train", "short.npz", "--horizon", "64", *SMALL, "--width", "16", "--depth", "1"]) == 0
+    assert "note: 84% of the states in chunks are copies" in capsys.readouterr().err

@@ -31,6 +31,12 @@ def test_saved_plan_loads_equal(tmp_path):
     assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["plan.npz"]
 
 
+def test_a_plan_is_told_in_a_line():
+    states = np.zeros((5, 2))
+    told = repr(Plan(states, states[None], states[0], states[-1], overlap=0))
+    assert told.startswith("Plan([0.0, 0.0] -> [0.0, 0.0]: 5 states, 1 chunk, 0.0 m")
+
+
 def test_candidates_are_kept_where_given(tmp_path):
     states = np.zeros((5, 2))
     plan = Plan(states, states[None], states[0], states[-1], overlap=0, candidates=np.ones((3, 5, 2)))

@@ -23,6 +23,7 @@ from compdiffuser.cli.report import Report
 from compdiffuser.cli.serve import Serve
 from compdiffuser.cli.train import Train
 from compdiffuser.cli.train_controller import TrainController
+from compdiffuser.threads import wait_quietly
 from compdiffuser.types import UserError
 
 DESCRIPTION = """Plan long trajectories from short ones.
@@ -71,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given == ["--version"]:
         print(f"compdiffuser {__version__}")
         return 0
+    wait_quietly()
     try:
         _refuse_repetition(given)
         command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -87,6 +88,7 @@ class Train:
             return self._run_baseline()
         self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
         from compdiffuser.data import storage
+        from compdiffuser.data.advice import on_windows
         from compdiffuser.models import DenoiserConfig, architecture
         from compdiffuser.planning.training import train_planner
         from compdiffuser.runs import choose_device
@@ -103,6 +105,7 @@ class Train:
         )
         config = TrainConfig(steps=self._steps(40_000), time_limit=self.time_limit, seed=self.seed, **self._given())
         episodes, out = storage.load(self.dataset), self._out(preset.name)
+        advise(on_windows(episodes, preset.chunks))
         checkpoint = train_planner(
             episodes, preset, out, model=model, config=config, device=choose_device(self.device),
             method=self.method, manifest=storage.origin_of(self.dataset)[1],
@@ -194,6 +197,15 @@ def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int
         print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
         print(f"written {out}; {hint}" if hint else f"written {out}")
     return 0
+
+
+def advise(sentences: Sequence[str]) -> None:
+    """Tell people what to think of before the work; the first of several processes does."""
+    from compdiffuser.runs import rank
+
+    if rank() == 0:
+        for sentence in sentences:
+            print(f"note: {sentence}", file=sys.stderr)
 
 
 def dimensions(text: str) -> tuple[int, ...]:

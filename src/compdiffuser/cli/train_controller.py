@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from compdiffuser.cli.train import tell
+from compdiffuser.cli.train import dimensions, tell
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class TrainController:
 
     dataset: tyro.conf.Positional[str]
     """Name of a dataset (see `compdiffuser data list`), a file of your own, or minari:ID."""
+    dims: str | None = None
+    """Planned observation dimensions, as in 0,1: those of the plans that it follows; by default the dataset's."""
     horizon: int | None = None
     """Steps ahead, as in the paper (12 for ants); by default several at once, chosen by distance when it drives."""
     horizons: tuple[int, int] | None = None
@@ -70,6 +72,8 @@ class TrainController:
         from compdiffuser.training.config import TrainConfig
 
         preset = storage.preset_for(self.dataset)
+        if self.dims is not None:
+            preset = preset.planning(dimensions(self.dims))
         episodes = storage.load(self.dataset)
         model = self._model(preset, episodes)
         common: dict[str, Any] = {
@@ -103,6 +107,7 @@ class TrainController:
 
     def _model(self, preset: Preset, episodes: Episodes) -> InverseDynamicsConfig:
         """The network asked for, and else what the body usually gets."""
+        from compdiffuser.following.inverse_dynamics import action_scale
         from compdiffuser.following.network import InverseDynamicsConfig
 
         if self.horizon is not None and self.horizons is not None:
@@ -112,4 +117,6 @@ class TrainController:
         asked = {"horizons": horizons, "dropout": self.dropout, "frame": None if self.frame == "auto" else self.frame}
         settings = dict(body.control) | {name: value for name, value in asked.items() if value is not None}
         sizes = episodes.observations.shape[1], episodes.actions.shape[1]
-        return InverseDynamicsConfig(*sizes, body=body.name, space=preset.space, **settings)
+        return InverseDynamicsConfig(
+            *sizes, body=body.name, space=preset.space, scale=action_scale(episodes), **settings
+        )

@@ -48,7 +48,8 @@ class Body:
     """Whether it may fall."""
     gets_up: bool = False
     """Whether a fallen one gets up again by itself; if not, what follows a fall is nothing to learn from."""
-    pace: Pace = Pace()
+    pace: Pace | None = None
+    """How it follows plans with a learned controller; None: as its data's speed asks for."""
     control: ClassVar[Mapping[str, Any]] = {}
     """Settings of its learned controller, where they are not the usual ones: frame, horizons, sizes."""
 
@@ -86,6 +87,7 @@ class Ant(Body):
     width: int | None = 29
     experts: tuple[str, ...] = ("ant",)
     has_legs = True
+    pace = Pace()
 
     def fallen(self, observations: Array) -> Array:
         return uprightness(self._orientation(observations)) <= 0

@@ -23,7 +23,7 @@ from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
 from compdiffuser.planning.judge import UNJUDGED, Verdict
 from compdiffuser.planning.search import Origin
-from compdiffuser.types import Array, UserError
+from compdiffuser.types import Array, UserError, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,7 +99,8 @@ class Plan:
 
     def __repr__(self) -> str:
         """In a line; the arrays are long."""
-        about = f"{len(self.states)} states, {self.n_chunks} chunks, {self.length:.1f} m, {self.verdict}"
+        sizes = f"{counted(len(self.states), 'state')}, {counted(self.n_chunks, 'chunk')}"
+        about = f"{sizes}, {self.length:.1f} m, {self.verdict}"
         return f"Plan({self.start.tolist()} -> {self.goal.tolist()}: {about})"
 
     @property

@@ -26,9 +26,14 @@ export class Maze {
     return (this.rows[row]?.[column] ?? "#") === "#";
   }
 
+  isOutside([row, column]) {
+    return this.rows[row]?.[column] === undefined;
+  }
+
   /** Why a mark cannot stand at a point, or null where it can. */
   refusal([x, y]) {
     if (!Number.isFinite(x) || !Number.isFinite(y)) return "needs numbers for x and y";
+    if (this.isOutside(this.cell([x, y]))) return "lies outside the maze";
     if (this.isWall(this.cell([x, y]))) return "cannot stand in a wall";
     const near = this.clearance;
     const corners = [[-near, -near], [-near, near], [near, -near], [near, near]];

@@ -30,7 +30,7 @@ class Train:
     """
 
     dataset: tyro.conf.Positional[str]
-    """Name of a dataset (see `compdiffuser data list`), a file of your own, or minari:ID."""
+    """Name of a dataset (see `compdiffuser data list`), a file or folder of your own, or minari:ID."""
     method: Annotated[str, tyro.conf.arg(metavar=listed(*PLANNERS, *BASELINES))] = "compdiffuser"
     """compdiffuser: chunks to compose; dd: one monolithic model of whole plans (Decision Diffuser); else a baseline."""
     augment: Literal["none", "sa", "ga"] = "none"
@@ -88,7 +88,7 @@ class Train:
             return self._run_baseline()
         self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
         from compdiffuser.data import storage
-        from compdiffuser.data.advice import on_windows
+        from compdiffuser.data.advice import on_jumps, on_windows
         from compdiffuser.models import DenoiserConfig, architecture
         from compdiffuser.planning.training import train_planner
         from compdiffuser.runs import choose_device
@@ -105,7 +105,7 @@ class Train:
         )
         config = TrainConfig(steps=self._steps(40_000), time_limit=self.time_limit, seed=self.seed, **self._given())
         episodes, out = storage.load(self.dataset), self._out(preset.name)
-        advise(on_windows(episodes, preset.chunks))
+        advise(on_jumps(episodes, preset.space) + on_windows(episodes, preset.chunks))
         checkpoint = train_planner(
             episodes, preset, out, model=model, config=config, device=choose_device(self.device),
             method=self.method, manifest=storage.origin_of(self.dataset)[1],

@@ -26,7 +26,7 @@ class TrainController:
     """
 
     dataset: tyro.conf.Positional[str]
-    """Name of a dataset (see `compdiffuser data list`), a file of your own, or minari:ID."""
+    """Name of a dataset (see `compdiffuser data list`), a file or folder of your own, or minari:ID."""
     dims: str | None = None
     """Planned observation dimensions, as in 0,1: those of the plans that it follows; by default the dataset's."""
     horizon: int | None = None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from compdiffuser.checks import brief, whole
+from compdiffuser.checks import brief, is_finite, whole
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
@@ -76,6 +76,8 @@ class Plan:
     """Layout the plan lives in, where it is known."""
     stride: int = 1
     """Environment steps between its states."""
+    step_seconds: float | None = None
+    """Seconds of an environment step; None where the data did not say."""
     candidates: Array | None = None
     """[B, T, D], the other candidates, where they were asked for."""
 
@@ -90,6 +92,8 @@ class Plan:
         if self.origin not in (None, *get_args(Origin)):
             raise UserError(f"a plan begins from {', '.join(get_args(Origin))}, not from '{brief(self.origin)}'")
         whole(self, "stride", most=MOST_STRIDE)
+        if self.step_seconds is not None and not (is_finite(self.step_seconds) and self.step_seconds > 0):
+            raise UserError(f"a step takes some seconds or nobody knows how many, not {brief(self.step_seconds)}")
         whole(self, "overlap", least=0, most=self.chunks.shape[1])
         if not self.start.shape == self.goal.shape == self.states.shape[1:]:
             raise UserError(f"a start and a goal are [D] as states are, not {self.start.shape} and {self.goal.shape}")
@@ -112,6 +116,11 @@ class Plan:
     def n_chunks(self) -> int:
         """K."""
         return len(self.chunks)
+
+    @property
+    def times(self) -> Array | None:
+        """[T] seconds from the start, at the rate at which the data was recorded; None where that is not known."""
+        return None if self.step_seconds is None else np.arange(len(self.states)) * (self.stride * self.step_seconds)
 
     @property
     def length(self) -> float:
@@ -171,6 +180,7 @@ class Plan:
         measures = {name: _finite(share) for name, share in self.verdict.measures.items()}
         plain["verdict"] = {"failed": list(self.verdict.failed), "measures": measures}
         plain["maze"] = None if self.maze is None else self.maze.name
+        plain["times"] = None if self.times is None else self.times.round(6).tolist()
         return plain
 
     def _rest(self) -> dict[str, Any]:
@@ -180,9 +190,9 @@ class Plan:
         return {**rest, "verdict": dict(self.verdict.measures), "space": self.space.to_dict(), "maze": layout}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the plan to an `.npz` file, whole or not at all."""
+        """Write the plan to an `.npz` file, whole or not at all. Its times, where they are known, are for others."""
         path = Path(path)
-        arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
+        arrays = {name: array for name in (*_ARRAYS, "times") if (array := getattr(self, name)) is not None}
         with replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez_compressed(file, meta=np.array(json.dumps(self._rest())), **arrays)
         return path

@@ -66,9 +66,11 @@ def train_planner(
         "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(dims),
         "stride": chunks.stride, "padding": [chunks.front_padding, chunks.back_padding], **model.to_dict(),
     }  # fmt: skip
+    clock = {} if episodes.step_seconds is None else {"step_seconds": episodes.step_seconds}
     record = run_training(
         ChunkLearner(denoiser, windows, objective, config.batch), config, device, out, about=about,
-        own={"method": method, "objective": asdict(objective)}, manifest=manifest, progress=progress, watch=younger.see,
+        own={"method": method, "objective": asdict(objective), **clock}, manifest=manifest, progress=progress,
+        watch=younger.see,
     )  # fmt: skip
     support = measure_support(windows)
 

@@ -238,10 +238,11 @@ def _print_description(description: dict[str, Any]) -> None:
 
 def _sentences(figures: dict[str, Any]) -> list[str]:
     """What `data.statistics` found, for people."""
-    lines = [
-        f"an episode ends {figures['mean_cells_net']:.2f} cells from its start and gets at most "
-        f"{figures['mean_cells_farthest']:.2f} away (means); {figures['free_cells_visited']:.0%} of free cells visited"
-    ]
+    visited = f"{figures['free_cells_visited']:.0%} of free cells visited"
+    if "mean_cells_net" in figures:
+        gone = f"an episode ends {figures['mean_cells_net']:.2f} cells from its start and gets at most "
+        visited = f"{gone}{figures['mean_cells_farthest']:.2f} away (means); {visited}"
+    lines = [visited]
     if "goal_reached" in figures:
         median = figures["median_steps_to_goal"]
         lines.append(

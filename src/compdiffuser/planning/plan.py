@@ -36,8 +36,6 @@ UNREADABLE = (
     OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError, EOFError,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-_LONGEST_JUMP = 0.25
-"""A step longer than this many maze units is a jump that no agent can follow."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,13 +137,11 @@ class Plan:
 
     def _fault_of(self, path: Array, layout: Maze) -> str | None:
         """What is wrong with the path [T + 2, 2] of one thing that moves, start and goal included."""
-        parts = np.linspace(0, 1, self.stride, endpoint=False)[:, None]
-        passed = path[:-1, None] + parts * np.diff(path, axis=0)[:, None]  # [T + 1, stride, 2], step by step
-        walled = np.flatnonzero(np.append(layout.in_wall(passed.reshape(-1, 2)), layout.in_wall(path[-1:])))
+        walled = np.flatnonzero(layout.walled(path, self.stride))
         if len(walled):
-            return f"passes through a wall at state {max(walled[0] // self.stride - 1, 0)} of {len(self.states)}"
+            return f"passes through a wall at state {max(walled[0] - 1, 0)} of {len(self.states)}"
         jumps = np.linalg.norm(np.diff(path, axis=0), axis=1)
-        if jumps.max() > _LONGEST_JUMP * layout.unit * self.stride:
+        if layout.longest_step is not None and jumps.max() > layout.longest_step * self.stride:
             return f"jumps {jumps.max():.2f} m at state {max(int(jumps.argmax()) - 1, 0)} of {len(self.states)}"
         return None
 

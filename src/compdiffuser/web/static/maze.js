@@ -8,7 +8,7 @@ export class Maze {
     this.bottom = Math.min(origin[1], last) - unit / 2;
     this.width = rows[0].length * unit;
     this.height = rows.length * unit;
-    this.pen = Math.min(unit, 0.11 * this.width); // what marks and lines are measured in: small mazes need no giant marks
+    this.pen = Math.max(Math.min(unit, 0.11 * this.width), 0.02 * this.width); // what marks and lines are measured in: small mazes need no giant marks
   }
 
   /** Row and column of the cell in which a point lies. */

@@ -50,8 +50,9 @@ def test_an_example_goes_the_whole_way(name, numbers, folder, capsys):
     assert main(["train", name, "--out", "planner", *TINY, *world]) == 0
     drive = ["--tasks", "1", "--episodes", "1", "--seeds", "1", "--workers", "0", "--no-replan"]
     drive += ["--candidates", "2", "--steps", "2", "--repeats", "1"]
-    assert main([*world, "eval", "planner", *drive, "--png", "eval.png", "--video", "film.gif"]) == 0
-    for file in ("data.png", "eval.png", "film.gif"):
+    film = ["--video", "film.gif"] if name == "arm" else []  # whose episodes are the shortest
+    assert main([*world, "eval", "planner", *drive, "--png", "eval.png", *film]) == 0
+    for file in ("data.png", "eval.png", *film[1:]):
         assert Image.open(file).size[0] > 100
     plan = Planner.from_pretrained("planner", device="cpu").plan(*storage.load(name).observations[[0, -1]], n_chunks=2)
     assert plan.states.shape[1] == numbers

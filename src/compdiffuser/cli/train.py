@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from compdiffuser.presets import Preset
 
 BASELINE_OPTIONS = ("seeds_at_once", "set", "augment", "clusters")
+TRIAL = 100
+"""Updates; a planner of fewer has learned nothing that could be told."""
 PLANNER_OPTIONS = ("preset", "architecture", "width", "depth", "neighbours", "horizon", "overlap", "stride", "dims")
 
 
@@ -87,6 +89,7 @@ class Train:
         if self.method not in PLANNERS:
             return self._run_baseline()
         self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
+        from compdiffuser.cli.proposing import how_long, proposed, untuned
         from compdiffuser.data import storage
         from compdiffuser.data.advice import on_jumps, on_windows
         from compdiffuser.models import DenoiserConfig, architecture
@@ -94,8 +97,12 @@ class Train:
         from compdiffuser.runs import choose_device
         from compdiffuser.training.config import TrainConfig
 
-        preset = self._chunked(storage.preset_for(self.dataset))
-        sizes = {name: value for name in ("width", "depth") if (value := getattr(self, name)) is not None}
+        device, known = choose_device(self.device), storage.preset_for(self.dataset)
+        proposal = proposed(self, known, device.type == "cuda") if untuned(known) and self.method != "dd" else None
+        preset = self._chunked(proposal.preset if proposal else known)
+        usual = proposal.sizes if proposal else {"steps": 40_000}
+        sizes = {name: usual[name] for name in ("width", "depth") if name in usual and self.architecture == "dit1d"}
+        sizes |= {name: value for name in ("width", "depth") if (value := getattr(self, name)) is not None}
         model = DenoiserConfig(
             horizon=preset.chunks.horizon,
             overlap=preset.chunks.overlap,
@@ -103,12 +110,15 @@ class Train:
             neighbours=self.neighbours,
             network=architecture(self.architecture)(**sizes),
         )
-        config = TrainConfig(steps=self._steps(40_000), time_limit=self.time_limit, seed=self.seed, **self._given())
+        given = ({"batch": usual["batch"]} if proposal else {}) | self._given()
+        config = TrainConfig(steps=self._steps(usual["steps"]), time_limit=self.time_limit, seed=self.seed, **given)
         episodes, out = storage.load(self.dataset), self._out(preset.name)
+        if proposal:
+            advise([*proposal.reasons, how_long(episodes, preset, model, config, device)])
         advise(on_jumps(episodes, preset.space) + on_windows(episodes, preset.chunks))
         checkpoint = train_planner(
-            episodes, preset, out, model=model, config=config, device=choose_device(self.device),
-            method=self.method, manifest=storage.origin_of(self.dataset)[1],
+            episodes, preset, out, model=model, config=config, device=device,
+            soundness_told=proposal is not None and config.steps >= TRIAL, method=self.method, manifest=storage.origin_of(self.dataset)[1],
             compiled=None if self.compile else False,
         )  # fmt: skip
         hint = f"plan with: compdiffuser plan {out} --start … --goal …"

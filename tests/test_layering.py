@@ -12,6 +12,7 @@ ORDER = [
     "types",
     "shortages",
     "checks",
+    "threads",
     "files",
     "artifact",
     "restoring",

@@ -23,6 +23,11 @@ def test_slicing_gives_whole_episodes(three):
     assert [int(e.lengths[0]) for e in three] == [4, 1, 6]
 
 
+def test_a_dataset_is_told_in_a_line(three):
+    assert repr(three) == "Episodes(3 episodes of 1 to 6 states, observations [2], actions [1])"
+    assert repr(three[0]) == "Episodes(1 episode of 4 states, observations [2], actions [1])"
+
+
 def test_terminals_and_back(three):
     np.testing.assert_array_equal(np.flatnonzero(three.terminals), [3, 4, 10])
     again = Episodes.from_terminals(three.observations, three.actions, three.terminals)

@@ -95,7 +95,14 @@ def test_home_is_the_platforms_cache_unless_set(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"actions": None}, "field 'actions' is missing; it has: observations, terminals"),
+        ({"observations": None}, "field 'observations' is missing; it has: actions, terminals"),
+        ({"terminals": None}, "no field says where episodes end; accepted are terminals, terminations, truncations"),
+        ({"episode_ends": np.array([3, 7])}, "'episode_ends' rises from 1 or more to the number of states, 6"),
+        ({"truncations": np.zeros(5, bool)}, "field 'truncations' has 5 rows, but 'observations' has 6"),
+        ({"timestamps": np.array([0.0, 1, 1, 0, 1, 2])}, "state 2 is recorded no later than the one before it"),
+        ({"timestamps": np.arange(4.0)}, "times have 4 rows, but 'observations' has 6"),
+        ({"dt": np.array(-0.1)}, "a step takes some seconds, not -0.1"),
+        ({"fps": np.array([np.inf])}, "field 'fps' holds inf in row 0"),
         ({"actions": np.zeros((5, 1))}, "field 'actions' has 5 rows, but 'observations' has 6"),
         ({"terminals": np.zeros(4, bool)}, "field 'terminals' has 4 rows, but 'observations' has 6"),
         ({"observations": np.full((6, 2), np.nan)}, "field 'observations' holds nan in row 0"),
@@ -150,7 +157,7 @@ def test_a_manifest_without_a_name_knows_no_preset(three, tmp_path):
         ("pointmaze-gaint-stitch-v0", "unknown dataset .* did you mean 'pointmaze-giant-stitch-v0'"),
         ("pointmaze-large-stitch-v0", "not made yet; make it with: compdiffuser data make pointmaze-large-stitch-v0"),
         ("nowhere/data.npz", "there is no file nowhere/data.npz"),
-        ("/tmp/", "is not a dataset: expected a file ending in .npz, .hdf5, .h5"),
+        ("/tmp/", "is not a dataset: expected a file ending in .npz, .hdf5 or .h5, a folder ending in .zarr"),
         ("episodes/data.csv", "is not a dataset: expected a file ending in"),
     ],
 )

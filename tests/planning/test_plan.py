@@ -31,6 +31,12 @@ def test_saved_plan_loads_equal(tmp_path):
     assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["plan.npz"]
 
 
+def test_a_plan_is_told_in_a_line():
+    states = np.zeros((5, 2))
+    told = repr(Plan(states, states[None], states[0], states[-1], overlap=0))
+    assert told.startswith("Plan([0.0, 0.0] -> [0.0, 0.0]: 5 states, 1 chunk, 0.0 m")
+
+
 def test_candidates_are_kept_where_given(tmp_path):
     states = np.zeros((5, 2))
     plan = Plan(states, states[None], states[0], states[-1], overlap=0, candidates=np.ones((3, 5, 2)))
@@ -180,3 +186,16 @@ def test_between_the_states_of_a_strided_plan_there_may_be_a_wall():
     assert not maze("medium").in_wall(np.stack([before, after])).any()
     assert strided([here, before, after], 4).fault() == "passes through a wall at state 1 of 3"
     assert strided([here, early, late], 4).fault() is None
+
+
+def test_a_plan_keeps_the_clock_of_its_data(tmp_path):
+    states = np.zeros((5, 2))
+    plan = Plan(states, states[None], states[0], states[-1], overlap=0, stride=2, step_seconds=0.1)
+    np.testing.assert_allclose(plan.times, [0, 0.2, 0.4, 0.6, 0.8])
+    np.testing.assert_allclose(Plan.load(plan.save(tmp_path / "plan.npz")).times, plan.times)
+    with np.load(tmp_path / "plan.npz") as file:
+        np.testing.assert_allclose(file["times"], plan.times)
+    assert plan.to_dict()["times"] == [0, 0.2, 0.4, 0.6, 0.8]
+    assert replace(plan, step_seconds=None).times is None
+    with pytest.raises(UserError, match="a step takes some seconds"):
+        replace(plan, step_seconds=0.0)

@@ -8,6 +8,7 @@ from matplotlib.colors import to_rgb
 from meadow import BALL, FENCE
 from PIL import Image
 
+from compdiffuser.domains import PLANE
 from compdiffuser.plotting.datasets import LYING, MOVED, MOVING, _far_apart, plot_dataset
 from compdiffuser.types import Episodes
 
@@ -40,3 +41,15 @@ def test_highlighted_episodes_take_turns_and_lie_apart():
     everyone, middle = np.ones(5, bool), np.arange(5) == 4
     assert _far_apart(paths, [everyone, everyone, everyone]) == [0, 3, 4]
     assert _far_apart(paths, [middle, everyone, middle]) == [4, 3], "there is no other in the middle"
+
+
+@pytest.mark.parametrize("count", [5, 500])
+def test_all_episodes_can_be_seen(tmp_path, count):
+    """Besides the few that stand out."""
+    starts = np.random.default_rng(0).uniform(0, 10, (count, 1, 2))
+    states = (starts + np.linspace(0, 1, 20)[:, None] * np.array([1.0, 0.5])).reshape(-1, 2).astype(np.float32)
+    episodes = Episodes.from_terminals(states, states, np.arange(len(states)) % 20 == 19)
+    plot_dataset(episodes, None, PLANE, tmp_path / "all.png")
+    pixels = np.asarray(Image.open(tmp_path / "all.png").convert("L"))
+    inside = pixels[60:-60, 80:-40]
+    assert (inside < 215).mean() > (0.004 if count == 5 else 0.08)

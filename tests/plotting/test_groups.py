@@ -70,3 +70,15 @@ def test_endings_of_pictures_and_films_are_checked():
     for name in ("film.txt", "film", "film.mp4"):
         with pytest.raises(UserError, match=rf"ends in \.gif, not as '{name}' does"):
             check_gif(name)
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_places_of_more_numbers_are_projected(count):
+    space = Space.of(range(count), (Group("agent", tuple(range(count))),))
+    (drawn,) = planes(space, np.eye(count))
+    assert drawn.shape == (count, 2)
+    assert len(np.unique(drawn.round(6), axis=0)) == count, "every number has a direction of its own"
+    (drawn,) = planes(space, np.zeros((4, count)))
+    np.testing.assert_array_equal(drawn, 0)
+    if count == 3:
+        np.testing.assert_allclose(planes(space, np.array([0, 0, 2.0]))[0], [0, 2], atol=1e-12)

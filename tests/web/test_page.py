@@ -81,6 +81,9 @@ def test_walls_refuse_marks_with_a_hint(page):
     assert "The goal cannot stand in a wall." in hint.inner_text()
     page.mouse.up()
     assert position(page, "goal")[1] < -0.5, "it stays on the floor it came from"
+    page.fill("#goal-y", "999")
+    page.locator("#goal-y").blur()
+    assert "The goal lies outside the maze." in hint.inner_text()
     page.fill("#goal-y", "0.45")
     page.locator("#goal-y").blur()
     assert "The goal cannot stand in a wall." in hint.inner_text()

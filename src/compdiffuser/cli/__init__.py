@@ -25,7 +25,9 @@ from compdiffuser.cli.report import Report
 from compdiffuser.cli.serve import Serve
 from compdiffuser.cli.train import Train
 from compdiffuser.cli.train_controller import TrainController
+from compdiffuser.cli.worlds import load_worlds, without_worlds
 from compdiffuser.shortages import WorkerError, shortage
+from compdiffuser.threads import wait_quietly
 from compdiffuser.types import UserError
 
 DESCRIPTION = """Plan long trajectories from short ones.
@@ -34,7 +36,7 @@ Make a dataset, train a chunk model on it, plan with it, and measure it in the r
 dataset that `data list` names may be shipped already.
 
 Exit codes: 0 done, 2 a mistake in what was given, 3 a plan that could not be certified.
---version prints the version."""
+--version prints the version. Every command takes --domain my_world.py, a file that registers worlds of your own."""
 
 
 SEVERAL = ("--via", "--avoid")
@@ -78,8 +80,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given == ["--version"]:
         print(f"compdiffuser {__version__}")
         return 0
+    wait_quietly()
     try:
+        given, files = without_worlds(given)
         _refuse_repetition(given)
+        for file in files:
+            load_worlds(file)
         command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=given)
         code = command.run()
         sys.stdout.flush()  # here, a full disk can still be told

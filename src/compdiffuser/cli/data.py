@@ -86,7 +86,7 @@ class Info:
     """Describe a dataset: episodes, lengths, the range of every field, how far episodes get, and how it was made."""
 
     dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME|PATH")]
-    """A known name, a file (.npz, .hdf5, .h5), or minari:ID."""
+    """A known name, a file or folder of your own (npz, HDF5, Zarr, LeRobot), or minari:ID."""
     split: Literal["train", "val"] = "train"
     """Training or validation episodes."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -94,16 +94,20 @@ class Info:
 
     def run(self) -> int:
         from compdiffuser.data import storage
+        from compdiffuser.data.advice import on_jumps
         from compdiffuser.data.statistics import statistics
+        from compdiffuser.domains import Space
 
         episodes = storage.load(self.dataset, self.split)
         path, manifest = storage.origin_of(self.dataset, self.split)
         known = storage.preset_of(self.dataset, self.split)
+        space = known.space if known else Space.of(range(min(2, episodes.observations.shape[1])))
         description = {
             "dataset": self.dataset,
             "path": str(path) if path else None,
             **episodes.describe(),
             "statistics": statistics(episodes, known) if known and known.maze else None,
+            "notes": on_jumps(episodes, space),
             "manifest": manifest,
         }
         if self.json:
@@ -118,7 +122,7 @@ class Plot:
     """Draw a dataset on its maze: every region in its colour, or a few episodes on top of all."""
 
     dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME|PATH")]
-    """A known name, a file (.npz, .hdf5, .h5), or minari:ID."""
+    """A known name, a file or folder of your own (npz, HDF5, Zarr, LeRobot), or minari:ID."""
     png: Path | None = None
     """Picture to write. Default: the dataset's name with .png, in this folder."""
 
@@ -213,6 +217,13 @@ def _print_description(description: dict[str, Any]) -> None:
         ranges = (" ".join(f"{value:.2f}" for value in field[end]) for end in ("min", "max"))
         table.add_row(name, str(field["shape"]).replace("[", "\\["), field["dtype"], *ranges)
     console.print(table)
+    if description["names"]:
+        named = ", ".join(f"{number} {name}" for number, name in enumerate(description["names"]))
+        console.print(f"\nobserved numbers: {named}", highlight=False, markup=False, soft_wrap=True)
+    if (seconds := description["step_seconds"]) is not None:
+        console.print(f"\n{1 / seconds:.4g} states a second", highlight=False)
+    for note in description["notes"]:
+        console.print(f"\nnote: {note}", highlight=False, markup=False, soft_wrap=True)
     if description["statistics"]:
         console.print()
         for line in _sentences(description["statistics"]):
@@ -227,10 +238,11 @@ def _print_description(description: dict[str, Any]) -> None:
 
 def _sentences(figures: dict[str, Any]) -> list[str]:
     """What `data.statistics` found, for people."""
-    lines = [
-        f"an episode ends {figures['mean_cells_net']:.2f} cells from its start and gets at most "
-        f"{figures['mean_cells_farthest']:.2f} away (means); {figures['free_cells_visited']:.0%} of free cells visited"
-    ]
+    visited = f"{figures['free_cells_visited']:.0%} of free cells visited"
+    if "mean_cells_net" in figures:
+        gone = f"an episode ends {figures['mean_cells_net']:.2f} cells from its start and gets at most "
+        visited = f"{gone}{figures['mean_cells_farthest']:.2f} away (means); {visited}"
+    lines = [visited]
     if "goal_reached" in figures:
         median = figures["median_steps_to_goal"]
         lines.append(

@@ -12,7 +12,7 @@ import tyro
 
 from compdiffuser.cli.choices import BLENDINGS, ORDERS, RULES, SAMPLERS, SCORES, listed
 from compdiffuser.progress import progress_bar
-from compdiffuser.types import UserError
+from compdiffuser.types import UserError, counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -160,11 +160,12 @@ BEGINNINGS = {"noise": "noise", "scaffold": "a scaffold", "refined": "another ca
 
 def tell(plan: Any, files: list[Path]) -> None:
     """The plan in a few lines."""
-    chunks = f"{plan.n_chunks} chunk" + ("" if plan.n_chunks == 1 else "s")
-    print(f"plan      {len(plan.states)} states in {chunks}, {plan.length:.1f} m")
+    size = f"{counted(len(plan.states), 'state')} in {counted(plan.n_chunks, 'chunk')}"
+    print(f"plan      {size}, {plan.length:.1f} m")
     print(f"verdict   {plan.verdict}")
     print(f"began     from {BEGINNINGS[plan.origin]}")
-    print(f"score     {plan.score:.4f} (confidence {plan.confidence:.2f}), best of {len(plan.scores)} candidates")
+    among = counted(len(plan.scores), "candidate")
+    print(f"score     {plan.score:.4f} (confidence {plan.confidence:.2f}), best of {among}")
     print(f"time      {plan.seconds:.2f} s")
     for number, other in enumerate(plan.others, 2):
         print(f"plan {number}    {len(other.states)} states, {other.length:.1f} m, {other.verdict}")

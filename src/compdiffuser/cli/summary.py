@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from compdiffuser.types import counted
+
 
 def show(summary: Mapping[str, Any]) -> None:
     """The summary as tables for people: success by task, failures by cause."""
@@ -30,7 +32,7 @@ def show(summary: Mapping[str, Any]) -> None:
         begun = ", ".join(f"{count} {origin}" for origin, count in summary["plans"].items() if count)
         console.print(f"plans by what they began from: {begun}")
     console.print(
-        f"{summary['episodes']} episodes ({_counted(len(summary['seeds']), 'seed')}), "
+        f"{summary['episodes']} episodes ({counted(len(summary['seeds']), 'seed')}), "
         f"at most {summary['steps_limit']} steps, "
         f"{summary['data']} data"
         + (f", planning {sum(summary['planning_seconds']):.1f} s" if "planning_seconds" in summary else "")
@@ -48,9 +50,4 @@ def _name(summary: Mapping[str, Any]) -> str:
     dataset, planner = summary["dataset"], summary.get("planner")
     if planner in (None, dataset):
         return str(dataset)
-    return f"{dataset}, planner '{planner}' of {_counted(summary['dims'], 'dimension')}"
-
-
-def _counted(count: int, what: str) -> str:
-    """A number and what it counts."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"{dataset}, planner '{planner}' of {counted(summary['dims'], 'dimension')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ MODEL_OPTIONS = (
     "architecture", "width", "depth", "patch", "formulation", "neighbours", "ends", "drop", "schedule", "ema", "clip",
 )  # fmt: skip
 PLANNER_OPTIONS = ("preset", *MODEL_OPTIONS, "horizon", "overlap", "stride", "dims", "snapshots")
+TRIAL = 100
+"""Updates; a planner of fewer has learned nothing that could be told."""
 NONE = ("clip", "ema")
 """Settings that can be turned off."""
 
@@ -35,7 +38,7 @@ class Train:
     """
 
     dataset: tyro.conf.Positional[str]
-    """Name of a dataset (see `compdiffuser data list`), a file of your own, or minari:ID."""
+    """Name of a dataset (see `compdiffuser data list`), a file or folder of your own, or minari:ID."""
     method: Annotated[str, tyro.conf.arg(metavar=listed(*PLANNERS, *BASELINES))] = "compdiffuser"
     """compdiffuser: chunks to compose; dd: one monolithic model of whole plans (Decision Diffuser); else a baseline."""
     augment: Literal["none", "sa", "ga"] = "none"
@@ -109,27 +112,40 @@ class Train:
         if self.method not in PLANNERS:
             return self._run_baseline()
         self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
+        from compdiffuser.cli.proposing import how_long, proposed, untuned
         from compdiffuser.data import storage
+        from compdiffuser.data.advice import on_jumps, on_windows
         from compdiffuser.planning.training import train_planner
         from compdiffuser.runs import choose_device
 
-        preset = self._chunked(storage.preset_for(self.dataset))
-        recipe = self._recipe(preset)
+        device, known = choose_device(self.device), storage.preset_for(self.dataset)
+        proposal = proposed(self, known, device.type == "cuda") if untuned(known) and self.method != "dd" else None
+        preset = self._chunked(proposal.preset if proposal else known)
+        recipe = self._recipe(preset, proposal.sizes if proposal else {})
         episodes, out = storage.load(self.dataset), self._out(preset.name)
+        if proposal:
+            advise([*proposal.reasons, how_long(episodes, preset, recipe, device)])
+        advise(on_jumps(episodes, preset.space) + on_windows(episodes, preset.chunks))
         checkpoint = train_planner(
             episodes, preset, out, model=recipe.model, config=recipe.training, objective=recipe.objective,
-            recipe=self.preset, device=choose_device(self.device), method=self.method,
-            manifest=storage.origin_of(self.dataset)[1], compiled=None if self.compile else False,
-            snapshots=self.snapshots,
+            recipe=self.preset, device=device, method=self.method, manifest=storage.origin_of(self.dataset)[1],
+            compiled=None if self.compile else False, snapshots=self.snapshots,
+            soundness_told=proposal is not None and recipe.training.steps >= TRIAL,
         )  # fmt: skip
         hint = f"plan with: compdiffuser plan {out} --start … --goal …"
         return tell(checkpoint.record["outcome"], out, hint, self.json)
 
-    def _recipe(self, preset: Preset) -> Recipe:
-        """The preset's recipe for a dataset, with what was asked for. Raises UserError for a setting given twice."""
+    def _recipe(self, preset: Preset, proposed: Mapping[str, int]) -> Recipe:
+        """The preset's recipe for a dataset, with what is proposed for one of our own recipes, and what was asked for.
+
+        Raises UserError for a setting given twice.
+        """
         from compdiffuser.planning.recipes import recipe_for
 
         recipe = recipe_for(self.preset, preset)
+        if self.preset == "default":
+            fits = self.architecture in (None, recipe.model.network.architecture)
+            recipe = recipe.changed({n: v for n, v in proposed.items() if fits or n in ("batch", "steps")})
         changes = {name: value for name in MODEL_OPTIONS if (value := getattr(self, name)) is not None}
         changes |= {name: None for name in NONE if changes.get(name) == "none"}
         if "drop" in changes and recipe.objective.sides == "losses":
@@ -246,6 +262,15 @@ def parsed(texts: Sequence[str], network: str) -> dict[str, Any]:
         if type(was) is float and type(values[name]) is int:
             values[name] = float(values[name])
     return values
+
+
+def advise(sentences: Sequence[str]) -> None:
+    """Tell people what to think of before the work; the first of several processes does."""
+    from compdiffuser.runs import rank
+
+    if rank() == 0:
+        for sentence in sentences:
+            print(f"note: {sentence}", file=sys.stderr)
 
 
 def dimensions(text: str) -> tuple[int, ...]:

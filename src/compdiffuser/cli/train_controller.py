@@ -26,14 +26,14 @@ class TrainController:
     """
 
     dataset: tyro.conf.Positional[str]
-    """Name of a dataset (see `compdiffuser data list`), a file of your own, or minari:ID."""
+    """Name of a dataset (see `compdiffuser data list`), a file or folder of your own, or minari:ID."""
+    dims: str | None = None
+    """Planned observation dimensions, as in 0,1, or how many first ones, as in 15: those of the plans that it follows; by
+    default the dataset's."""
     horizon: int | None = None
     """Steps ahead, as in the paper (12 for ants); by default several at once, chosen by distance when it drives."""
     horizons: tuple[int, int] | None = None
     """Least and most steps ahead; by default 4 to 28, 8 to 80 for a humanoid, and 8 to 120 for an ant with a ball."""
-    dims: str | None = None
-    """What planned states hold, as observation dimensions such as 0,1, or how many first ones, as in 15; by default
-    what the dataset's planner plans."""
     frame: Literal["auto", "world", "heading"] = "auto"
     """What the controller sees: the world as it is, or as it is seen from the body's heading. The latter is the default
     of a humanoid and of an ant with a ball."""
@@ -108,6 +108,7 @@ class TrainController:
 
     def _model(self, preset: Preset, episodes: Episodes) -> InverseDynamicsConfig:
         """The network asked for, and else what the body usually gets."""
+        from compdiffuser.following.inverse_dynamics import action_scale
         from compdiffuser.following.network import InverseDynamicsConfig
 
         if self.horizon is not None and self.horizons is not None:
@@ -117,4 +118,6 @@ class TrainController:
         asked = {"horizons": horizons, "dropout": self.dropout, "frame": None if self.frame == "auto" else self.frame}
         settings = dict(body.control) | {name: value for name, value in asked.items() if value is not None}
         sizes = episodes.observations.shape[1], episodes.actions.shape[1]
-        return InverseDynamicsConfig(*sizes, body=body.name, space=preset.space, **settings)
+        return InverseDynamicsConfig(
+            *sizes, body=body.name, space=preset.space, scale=action_scale(episodes), **settings
+        )

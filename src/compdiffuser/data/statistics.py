@@ -30,22 +30,28 @@ def statistics(episodes: Episodes, preset: Preset) -> dict[str, Any]:
     layout, body = laid_out(preset), preset.domain.body
     body.check(episodes.observations)
     positions = body.position(episodes.observations)
-    ends = episodes.starts + episodes.lengths - 1
-    away = cells_away(episodes, positions, layout)
     steps = np.linalg.norm(np.diff(positions, axis=0), axis=1)[~episodes.terminals[:-1]]
-    net = away[ends]
     return {
         "episodes": len(episodes),
-        "mean_cells_net": _rounded(net.mean()),
-        "mean_cells_farthest": _rounded(np.maximum.reduceat(away, episodes.starts).mean()),
-        "cells_net_shares": {str(n): _rounded((net == n).mean()) for n in range(net.max() + 1)},
-        **(_goals(away, episodes) if preset.recording and preset.recording.recipe == "stitch" else {}),
+        **(_in_cells(episodes, positions, preset) if layout.is_grid else {}),
         **(_falls(episodes, body) if body.has_legs else {}),
         **_moved(episodes, preset.domain.position_dims[1:]),
         "mean_step": _rounded(steps.mean()) if len(steps) else None,
         "largest_step": _rounded(steps.max()) if len(steps) else None,
         "states_in_walls": int(layout.in_wall(positions).sum()),
         "free_cells_visited": _rounded(_visited(positions, layout)),
+    }
+
+
+def _in_cells(episodes: Episodes, positions: Array, preset: Preset) -> dict[str, Any]:
+    """How many cells episodes get from their start."""
+    away = cells_away(episodes, positions, laid_out(preset))
+    net = away[episodes.starts + episodes.lengths - 1]
+    return {
+        "mean_cells_net": _rounded(net.mean()),
+        "mean_cells_farthest": _rounded(np.maximum.reduceat(away, episodes.starts).mean()),
+        "cells_net_shares": {str(n): _rounded((net == n).mean()) for n in range(net.max() + 1)},
+        **(_goals(away, episodes) if preset.recording and preset.recording.recipe == "stitch" else {}),
     }
 
 

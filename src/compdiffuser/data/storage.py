@@ -1,4 +1,5 @@
 """Datasets on disk: `.npz` files with OGBench's fields, a JSON manifest beside each, one folder for the known ones.
+Files of others are read by `data.formats`.
 
 A file appears whole or not at all, the same arrays give the same bytes, and reading never runs code from a file.
 """
@@ -16,16 +17,16 @@ from typing import Any
 import numpy as np
 import platformdirs
 
+from compdiffuser.data import formats
+from compdiffuser.data.fields import episodes_from, finite
 from compdiffuser.files import replacing, sha256, write_json
 from compdiffuser.presets import PRESETS, Preset, own_preset, preset
-from compdiffuser.shortages import shortage
-from compdiffuser.types import Array, Episodes, UserError
+from compdiffuser.types import EXTRA, Array, Episodes, UserError
 
-REQUIRED = ("observations", "actions", "terminals")
-OPTIONAL = ("qpos", "qvel")
+SAVED = ("observations", "actions", "terminals", *EXTRA)
 MINARI = "minari:"
 """What the name of a Minari dataset begins with here."""
-SUFFIXES = (".npz", ".hdf5", ".h5")
+SUFFIXES = (".npz", ".hdf5", ".h5", ".zarr", ".zip")
 
 
 def home() -> Path:
@@ -66,30 +67,33 @@ def locate(name_or_path: str | os.PathLike[str], split: str = "train") -> Path:
     path = Path(text).expanduser()
     if path.suffix not in SUFFIXES and os.sep not in text and not path.exists():
         preset(text)  # raises, with the nearest name
-    if path.is_dir() or path.suffix not in SUFFIXES:
-        raise UserError(f"{text} is not a dataset: expected a file ending in {', '.join(SUFFIXES)}")
-    path = validation_of(path) if split == "val" else path
+    if formats.reader_of(path) is None:
+        raise UserError(f"{text} is not a dataset: expected {formats.EXPECTED}")
+    if split == "val" and not formats.keeps_splits(path):
+        path = validation_of(path)
     if not path.exists():
         raise UserError(f"there is no file {path}")
     return path
 
 
 def load(name_or_path: str | os.PathLike[str], split: str = "train") -> Episodes:
-    """A made dataset by name, an `.npz` or HDF5 file by path, or a Minari dataset as `minari:ID`.
+    """A made dataset by name, one of your own by the path of its file or folder, or one of Minari's as `minari:ID`.
 
-    Checked as it is read: fields, lengths, finite values in float32, and the checksum where a manifest lies beside it.
+    Formats are those of `data.formats`; a Minari dataset that is not here is downloaded. Checked as it is read: fields,
+    lengths, finite values in float32, and the checksum where a manifest lies beside it.
     """
     if os.fspath(name_or_path).startswith(MINARI):
         from compdiffuser.data.minari_io import from_minari
 
-        episodes = from_minari(os.fspath(name_or_path).removeprefix(MINARI))
-        for name in ("observations", "actions", *OPTIONAL):
+        episodes = from_minari(os.fspath(name_or_path).removeprefix(MINARI), download=True)
+        for name in ("observations", "actions", *EXTRA):
             if (array := getattr(episodes, name)) is not None:
-                _finite(os.fspath(name_or_path), name, array)
+                finite(os.fspath(name_or_path), name, array)
         return episodes
     path = locate(name_or_path, split)
     _verify(path)
-    return _episodes(path, _read(path))
+    found, names = formats.read(path, split)
+    return episodes_from(str(path), found, names)
 
 
 def origin_of(name_or_path: str, split: str = "train") -> tuple[Path | None, dict[str, Any] | None]:
@@ -121,7 +125,7 @@ def preset_for(name_or_path: str) -> Preset:
 
 def save(episodes: Episodes, path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """Write the dataset and its manifest, each atomically; returns the manifest with its checksum."""
-    fields = {name: getattr(episodes, name) for name in (*REQUIRED, *OPTIONAL)}
+    fields = {name: getattr(episodes, name) for name in SAVED}
     return place(npz_bytes({name: array for name, array in fields.items() if array is not None}), path, manifest)
 
 
@@ -163,54 +167,3 @@ def _verify(path: Path) -> None:
             f"{path} is not the file its manifest describes: checksum {found[:12]}… instead of "
             f"{str(expected)[:12]}…; make it again or remove {path.with_suffix('.json').name}"
         )
-
-
-def _read(path: Path) -> dict[str, Array]:
-    """The fields of a file that this library knows. Never unpickles."""
-    wanted = (*REQUIRED, "timeouts", *OPTIONAL)
-    try:
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
-                return {name: archive[name] for name in wanted if name in archive.files}
-        import h5py
-
-        with h5py.File(path, "r") as file:
-            return {name: np.asarray(file[name]) for name in wanted if name in file}
-    except Exception as error:  # a damaged file raises anything: zip, zlib, OS, key and value errors
-        if short := shortage(error):
-            raise UserError(f"{path} cannot be read: {short}") from error
-        raise UserError(f"{path} cannot be read as a dataset: {str(error) or type(error).__name__}") from error
-
-
-def _episodes(path: Path, fields: dict[str, Array]) -> Episodes:
-    for name in REQUIRED:
-        if name not in fields:
-            raise UserError(f"{path}: field '{name}' is missing; it has: {', '.join(fields) or 'none of the fields'}")
-    for name, array in fields.items():
-        flat = name in ("terminals", "timeouts")
-        if array.dtype.kind not in "biuf":
-            raise UserError(f"{path}: field '{name}' holds {array.dtype} values, expected numbers")
-        if array.ndim != (1 if flat else 2):
-            expected = "[S]" if flat else "[S, dimensions]"
-            raise UserError(f"{path}: field '{name}' has shape {list(array.shape)}, expected {expected}")
-        fields[name] = _finite(str(path), name, array)
-    terminals = fields["terminals"].astype(bool)
-    timeouts = fields.get("timeouts", terminals)  # D4RL's files end an episode with either
-    if len(timeouts) == len(terminals):
-        terminals = terminals | timeouts.astype(bool)
-    values = {name: array for name, array in fields.items() if array.ndim == 2}
-    try:
-        return Episodes.from_terminals(values.pop("observations"), values.pop("actions"), terminals, **values)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from error
-
-
-def _finite(where: str, name: str, array: Array) -> Array:
-    """A field as float32. Raises UserError with the first row that holds what float32 cannot."""
-    with np.errstate(over="ignore"):
-        values = array.astype(np.float32, copy=False)
-    if not np.isfinite(values).all():
-        at = np.argwhere(~np.isfinite(values))[0]
-        large = ", too large for float32" if np.isfinite(array[tuple(at)]) else ""
-        raise UserError(f"{where}: field '{name}' holds {array[tuple(at)]} in row {at[0]}{large}")
-    return values

@@ -3,6 +3,7 @@
 from compdiffuser.domains.body import BODIES, Body
 from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.domain import DOMAINS, Domain, Stepped, World, domain
+from compdiffuser.domains.floorplan import FloorPlan, rectangle
 from compdiffuser.domains.ogbench import OGBENCH
 from compdiffuser.domains.robotics import ROBOTICS
 from compdiffuser.domains.space import PLANE, Group, Space
@@ -10,5 +11,6 @@ from compdiffuser.domains.space import PLANE, Group, Space
 DOMAINS.update({each.name: each for each in (*OGBENCH, *ROBOTICS)})
 
 __all__ = [
-    "BODIES", "DOMAINS", "PLANE", "Body", "Controller", "Domain", "Group", "Space", "Stepped", "World", "domain",
+    "BODIES", "DOMAINS", "PLANE", "Body", "Controller", "Domain", "FloorPlan", "Group", "Space", "Stepped", "World",
+    "domain", "rectangle",
 ]  # fmt: skip

@@ -48,7 +48,8 @@ class Body:
     """Whether it may fall."""
     gets_up: bool = False
     """Whether a fallen one gets up again by itself; if not, what follows a fall is nothing to learn from."""
-    pace: Pace = Pace()
+    pace: Pace | None = None
+    """How it follows plans with a learned controller; None: as its data's speed asks for."""
     control: ClassVar[Mapping[str, Any]] = {}
     """Settings of its learned controller, where they are not the usual ones: frame, horizons, sizes."""
     vectors: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
@@ -90,6 +91,7 @@ class Ant(Body):
     width: int | None = 29
     experts: tuple[str, ...] = ("ant",)
     has_legs = True
+    pace = Pace()
     vectors: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (15, 16))
     orientations: ClassVar[tuple[tuple[int, int, int, int], ...]] = ((3, 4, 5, 6),)
 

@@ -91,6 +91,9 @@ class Domain:
         if not self.name:
             raise UserError("a world needs a name, and this one is empty")
         whole(self, "tasks", least=0)
+        if self.maze is not None and len(self.position_dims[0].columns) != 2:
+            told = f"the agent's place in '{self.name}' has {len(self.position_dims[0].columns)} numbers"
+            raise UserError(f"a map is seen from above, x and y, but {told}; leave the maze out")
         if self.goal_radius is not None:
             finite(self, "goal_radius", least=0)
         known = [name for name, _ in self.position_dims]

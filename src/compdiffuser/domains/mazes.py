@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,10 @@ Cell = tuple[int, int]
 
 NEIGHBOURS: tuple[Cell, ...] = ((-1, 0), (0, -1), (1, 0), (0, 1))
 """Steps to the neighbouring cells, in the order in which OGBench's oracle prefers them when distances are equal."""
+
+
+CLEARANCE, LONGEST_STEP = 0.15, 0.25
+"""Shares of a cell: the room that an agent needs, and the longest step it can make."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,9 @@ class Maze:
     """x and y of the centre of cell (0, 0)."""
     row_sign: int = 1
     """+1 where y grows with the row, −1 where row 0 is at the top."""
+
+    is_grid: ClassVar[bool] = True
+    """Whether its cells are all there is; a map of polygons has cells for some uses alone."""
 
     def __post_init__(self) -> None:
         finite(self, "unit")
@@ -55,14 +62,39 @@ class Maze:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        rows = ["".join("#" if wall else "." for wall in row) for row in self.walls]
-        return {
-            "name": self.name, "rows": rows, "unit": self.unit, "origin": list(self.origin), "row_sign": self.row_sign,
-        }  # fmt: skip
+        return {"name": self.name, **self.grid()}
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Maze:
-        return cls.drawn(**values)
+    def grid(self) -> dict[str, Any]:
+        """Its cells, ready for JSON."""
+        rows = ["".join("#" if wall else "." for wall in row) for row in self.walls]
+        return {"rows": rows, "unit": self.unit, "origin": list(self.origin), "row_sign": self.row_sign}
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> Maze:
+        """The maze, or the map of polygons, that `to_dict` described."""
+        if "obstacles" in values:
+            from compdiffuser.domains.floorplan import FloorPlan
+
+            return FloorPlan.of(**values)
+        return Maze.drawn(**values)
+
+    @property
+    def clearance(self) -> float:
+        """Metres that an agent needs between its centre and a wall."""
+        return CLEARANCE * self.unit
+
+    @property
+    def longest_step(self) -> float | None:
+        """Metres; an environment step that is longer is a jump that no agent can follow."""
+        return LONGEST_STEP * self.unit
+
+    def walled(self, path: Array, parts: int = 1) -> Array:
+        """Which steps of a path [n, 2] pass through a wall, [n − 1] bool; looked at in as many `parts` each."""
+        shares = np.linspace(0, 1, parts, endpoint=False)[:, None]
+        passed = path[:-1, None] + shares * np.diff(path, axis=0)[:, None]  # [n − 1, parts, 2]
+        hit: Array = np.asarray(self.in_wall(passed).any(axis=1))
+        hit[-1] |= self.in_wall(path[-1])
+        return hit
 
     @property
     def free_cells(self) -> list[Cell]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from compdiffuser.domains import Body, Space
+from compdiffuser.domains.body import Pace
 from compdiffuser.types import Array
 
 UNSTABLE = "unstable simulation"
@@ -95,7 +96,7 @@ def lies(body: Body, steps_down: Array) -> Array:
 
     One that gets up by itself has fallen only where it stays down for as long as it may make no progress.
     """
-    return steps_down >= (body.pace.patience if body.gets_up else 1)
+    return steps_down >= ((body.pace or Pace()).patience if body.gets_up else 1)
 
 
 def _about_things(path: Array, space: Space) -> str | None:

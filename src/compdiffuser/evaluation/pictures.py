@@ -54,7 +54,7 @@ class Pictures:
         if self.video_task is not None and self.video_task not in chosen:
             numbers = ", ".join(str(task) for task in chosen)
             raise UserError(f"task {self.video_task} is not evaluated, so it cannot be filmed; evaluated: {numbers}")
-        if self.video is not None and preset.maze is not None and has_scene(preset.domain):
+        if self.video is not None and preset.maze is not None and preset.maze.is_grid and has_scene(preset.domain):
             from compdiffuser.plotting.scene_video import check_opengl
 
             check_opengl()
@@ -77,7 +77,7 @@ class Pictures:
 def film(path: Path, preset: Preset, recorder: Recorder, results: Sequence[EpisodeResult], row: int) -> Path:
     """A video of one of the recorded episodes, which is played again.
 
-    MuJoCo draws it where the world has a scene and a maze; all others are filmed on their map.
+    MuJoCo draws it where the world has a scene and a maze of cells; all others are filmed on their map.
     """
     from compdiffuser.plotting.map_video import map_frames
     from compdiffuser.plotting.scene_video import scene_frames
@@ -94,7 +94,7 @@ def film(path: Path, preset: Preset, recorder: Recorder, results: Sequence[Episo
         qpos = None if played.qpos is None else played.qpos[step]
         shots.append(Shot(places[step], followed[-1] if followed else None, qpos))
     start, goal = space.planned(recorder.starts[row]), space.planned(recorder.goals[row])
-    if played.qpos is None or maze is None:
+    if played.qpos is None or maze is None or not maze.is_grid:
         pictures = map_frames(shots, maze, start, goal, space)
     else:
         pictures = scene_frames(played.model, shots, maze, start, goal, space)

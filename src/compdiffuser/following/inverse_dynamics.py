@@ -15,6 +15,7 @@ from compdiffuser.artifact import Artifact
 from compdiffuser.checks import is_finite
 from compdiffuser.data.walking import standing
 from compdiffuser.domains import BODIES, Body, Controller, Space
+from compdiffuser.domains.body import Pace
 from compdiffuser.following.heading import HeadingEstimator, HeadingTrack, load_heading
 from compdiffuser.following.heading_training import recorded_headings
 from compdiffuser.following.learner import ControlLearner, Steps
@@ -29,6 +30,8 @@ from compdiffuser.types import Array, Episodes, UserError
 KIND, FORMAT = "controller", 2
 SAMPLES = 65_536
 """States from which scales and pace are measured."""
+LOOK_AHEAD = 10
+"""Steps at the data's speed between a body and its target, where its pace is not known."""
 BESIDE = 3.0
 """Metres between an agent and what it moves, at most."""
 HEADING = "heading"
@@ -79,7 +82,8 @@ class InverseController(Controller):
             horizons = torch.from_numpy(self.horizons(observations, targets))
             free = self._free(observations, seen, planned) if config.frees else None
             actions = self.network(seen, planned, horizons, free)
-        return np.clip(actions.numpy(), -1.0, 1.0)
+        largest = self.network.scale.numpy()
+        return np.clip(actions.numpy(), -largest, largest)
 
     def _free(self, observations: Array, seen: torch.Tensor, planned: torch.Tensor) -> torch.Tensor:
         """[E] bool: whose own target does not count, since something beside it is to move."""
@@ -97,20 +101,26 @@ class InverseController(Controller):
         return self.network.config.space
 
     @property
+    def pace(self) -> Pace:
+        """The body's own, or one that fits the data's speed."""
+        fitting = Pace(look_ahead=LOOK_AHEAD * self.speeds[0], spacing=LOOK_AHEAD / 4 * self.speeds[0])
+        return self.body.pace or fitting
+
+    @property
     def look_ahead(self) -> float:  # type: ignore[override]
-        return self.body.pace.look_ahead
+        return self.pace.look_ahead
 
     @property
     def spacing(self) -> float:  # type: ignore[override]
-        return self.body.pace.spacing
+        return self.pace.spacing
 
     @property
     def stall(self) -> int:  # type: ignore[override]
-        return self.body.pace.stall
+        return self.pace.stall
 
     @property
     def patience(self) -> int:  # type: ignore[override]
-        return self.body.pace.patience
+        return self.pace.patience
 
     @property
     def horizon(self) -> int | None:  # type: ignore[override]
@@ -195,7 +205,7 @@ def train_controller(
     body.check(episodes.observations)
     episodes = standing(episodes, body)
     sizes = {"observation": episodes.observations.shape[1], "action": episodes.actions.shape[1]}
-    given: dict[str, Any] = {**sizes, "body": body.name, "space": preset.space}
+    given: dict[str, Any] = {**sizes, "body": body.name, "space": preset.space, "scale": action_scale(episodes)}
     model = InverseDynamicsConfig(**given | dict(body.control)) if model is None else replace(model, **given)
     walked = Steps.from_episodes(episodes, model.horizons, device).with_moving(model.space)
     torch.manual_seed(config.seed)
@@ -216,6 +226,19 @@ def train_controller(
     controller = InverseController(network.cpu().eval(), speeds, record, str(out), estimator)
     controller.save(out)
     return controller
+
+
+def action_scale(episodes: Episodes) -> tuple[float, ...]:
+    """The largest action of each motor; empty where all use the range of [−1, 1] or more than half of it.
+
+    Raises UserError where there is nothing to learn: no actions, or none but zeros.
+    """
+    largest = np.abs(episodes.actions).max(axis=0) if episodes.actions.size else np.zeros(0)
+    if not largest.any():
+        raise UserError("a controller learns from recorded actions, and this data has none")
+    if ((largest > 0.5) & (largest <= 1)).all():
+        return ()
+    return tuple(float(each) for each in np.where(largest > 0, largest, 1.0))
 
 
 def _seen(network: InverseDynamics, episodes: Episodes) -> torch.Tensor:

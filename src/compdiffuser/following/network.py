@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compdiffuser.checks import between, typed, whole, widths
+from compdiffuser.checks import between, brief, typed, whole, widths
 from compdiffuser.domains import BODIES, PLANE, Body, Space
 from compdiffuser.domains.space import Group
 from compdiffuser.types import Array, UserError
@@ -46,6 +46,8 @@ class InverseDynamicsConfig:
     free: float = 0.0
     """Share of samples without the agent's own target, where something else is to move; whether it is left out is an
     input then. How an ant gets a ball to its place is not for a plan to say."""
+    scale: tuple[float, ...] = ()
+    """Largest action of each motor in the data; empty: actions lie in [−1, 1]."""
 
     def __post_init__(self) -> None:
         if self.frame not in ("world", "heading"):
@@ -63,6 +65,8 @@ class InverseDynamicsConfig:
             raise UserError(f"{there}, there is no dimension {max(self.space.dims)}")
         if self.frame == "heading" and any(len(columns) < 2 for _, columns in self.space.positions):
             raise UserError(f"what is turned by the heading has x and y, not {self.space.positions}")
+        if self.scale and (len(self.scale) != self.action or min(self.scale) <= 0):
+            raise UserError(f"scales are one above 0 for each of {self.action} actions, not {brief(list(self.scale))}")
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout is a share below 1, not {self.dropout}")
         between(self, "free")
@@ -79,6 +83,8 @@ class InverseDynamicsConfig:
 
     def to_dict(self) -> dict[str, Any]:
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        if not self.scale:
+            del plain["scale"]  # files of controllers that need none stay as they were
         return plain | {"space": self.space.to_dict()}
 
     @classmethod
@@ -88,7 +94,7 @@ class InverseDynamicsConfig:
 
 
 class InverseDynamics(nn.Module):
-    """An MLP with GELU from (body, relative planned state, h) to an action in [−1, 1]."""
+    """An MLP with GELU from (body, relative planned state, h) to an action in [−1, 1], or in the data's range."""
 
     center: Tensor
     """[n] mean of the body's state in the data."""
@@ -98,6 +104,10 @@ class InverseDynamics(nn.Module):
     """[D] standard deviation of the relative planned state."""
     dims: Tensor
     """[D] planned dimensions on the device, so that choosing them does not synchronize with the CPU."""
+    rest: Tensor
+    """[n] dimensions of an observation but the agent's place, where what is seen are observations."""
+    scale: Tensor
+    """[act] or [1], largest actions."""
 
     def __init__(self, config: InverseDynamicsConfig) -> None:
         super().__init__()
@@ -109,12 +119,17 @@ class InverseDynamics(nn.Module):
             own = self.body.egocentric(np.zeros((1, config.observation)), np.zeros(1)).shape[1]
             self.first = planned + 2  # after the planned state and the heading
         else:
-            own = config.observation - 2
+            agent = {config.space.dims[column] for column in config.space.positions[0].columns}
+            own = config.observation - len(agent)
         self.register_buffer("center", torch.zeros(own))
         self.register_buffer("spread", torch.ones(own))
         self.register_buffer("reach", torch.ones(planned))
         dims = tuple(range(planned)) if self.turns else config.space.dims
         self.register_buffer("dims", torch.tensor(dims), persistent=False)
+        if not self.turns:
+            rest = [dim for dim in range(config.observation) if dim not in agent]
+            self.register_buffer("rest", torch.tensor(rest, dtype=torch.int64), persistent=False)
+        self.register_buffer("scale", torch.tensor(config.scale or (1.0,)), persistent=False)
         layers: list[nn.Module] = []
         width = own + planned + int(config.several) + int(config.frees)
         for hidden in config.hidden:
@@ -153,7 +168,7 @@ class InverseDynamics(nn.Module):
 
     def own(self, seen: Tensor) -> Tensor:
         """Of what is seen [B, w], the body's own state [B, n]."""
-        return seen[:, self.first :] if self.turns else self.body.itself(seen)
+        return seen[:, self.first :] if self.turns else seen.index_select(1, self.rest)
 
     def relative(self, seen: Tensor, targets: Tensor) -> Tensor:
         """Planned states [B, D] from where the body is, and as it faces where that is its frame."""
@@ -211,4 +226,5 @@ class InverseDynamics(nn.Module):
             agent = self.config.space.positions[0].columns
             columns = [column * kept if c in agent else column for c, column in enumerate(relative.split(1, 1))]
             inputs[1:2] = [*columns, 2 * kept - 1]
-        return self.network(torch.cat(inputs, -1))
+        actions = self.network(torch.cat(inputs, -1))
+        return actions * self.scale if self.config.scale else actions

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from compdiffuser.checks import brief, whole
+from compdiffuser.checks import brief, is_finite, whole
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
@@ -25,7 +25,7 @@ from compdiffuser.planning.judge import UNJUDGED, Verdict
 from compdiffuser.planning.regions import Region, bare, region, writable
 from compdiffuser.planning.search import Origin
 from compdiffuser.planning.steering import Waypoint, waypoint
-from compdiffuser.types import Array, UserError
+from compdiffuser.types import Array, UserError, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +38,6 @@ UNREADABLE = (
     OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError, EOFError,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-_LONGEST_JUMP = 0.25
-"""A step longer than this many maze units is a jump that no agent can follow."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,6 +76,8 @@ class Plan:
     """Layout the plan lives in, where it is known."""
     stride: int = 1
     """Environment steps between its states."""
+    step_seconds: float | None = None
+    """Seconds of an environment step; None where the data did not say."""
     candidates: Array | None = None
     """[B, T, D], the other candidates, where they were asked for."""
     avoid: tuple[Region, ...] = ()
@@ -98,6 +98,8 @@ class Plan:
         if self.origin not in (None, *get_args(Origin)):
             raise UserError(f"a plan begins from {', '.join(get_args(Origin))}, not from '{brief(self.origin)}'")
         whole(self, "stride", most=MOST_STRIDE)
+        if self.step_seconds is not None and not (is_finite(self.step_seconds) and self.step_seconds > 0):
+            raise UserError(f"a step takes some seconds or nobody knows how many, not {brief(self.step_seconds)}")
         whole(self, "overlap", least=0, most=self.chunks.shape[1])
         if not self.start.shape == self.goal.shape == self.states.shape[1:]:
             raise UserError(f"a start and a goal are [D] as states are, not {self.start.shape} and {self.goal.shape}")
@@ -107,7 +109,8 @@ class Plan:
 
     def __repr__(self) -> str:
         """In a line; the arrays are long."""
-        about = f"{len(self.states)} states, {self.n_chunks} chunks, {self.length:.1f} m, {self.verdict}"
+        sizes = f"{counted(len(self.states), 'state')}, {counted(self.n_chunks, 'chunk')}"
+        about = f"{sizes}, {self.length:.1f} m, {self.verdict}"
         return f"Plan({self.start.tolist()} -> {self.goal.tolist()}: {about})"
 
     @property
@@ -119,6 +122,11 @@ class Plan:
     def n_chunks(self) -> int:
         """K."""
         return len(self.chunks)
+
+    @property
+    def times(self) -> Array | None:
+        """[T] seconds from the start, at the rate at which the data was recorded; None where that is not known."""
+        return None if self.step_seconds is None else np.arange(len(self.states)) * (self.stride * self.step_seconds)
 
     @property
     def length(self) -> float:
@@ -137,13 +145,11 @@ class Plan:
 
     def _fault_of(self, path: Array, layout: Maze) -> str | None:
         """What is wrong with the path [T + 2, 2] of one thing that moves, start and goal included."""
-        parts = np.linspace(0, 1, self.stride, endpoint=False)[:, None]
-        passed = path[:-1, None] + parts * np.diff(path, axis=0)[:, None]  # [T + 1, stride, 2], step by step
-        walled = np.flatnonzero(np.append(layout.in_wall(passed.reshape(-1, 2)), layout.in_wall(path[-1:])))
+        walled = np.flatnonzero(layout.walled(path, self.stride))
         if len(walled):
-            return f"passes through a wall at state {max(walled[0] // self.stride - 1, 0)} of {len(self.states)}"
+            return f"passes through a wall at state {max(walled[0] - 1, 0)} of {len(self.states)}"
         jumps = np.linalg.norm(np.diff(path, axis=0), axis=1)
-        if jumps.max() > _LONGEST_JUMP * layout.unit * self.stride:
+        if layout.longest_step is not None and jumps.max() > layout.longest_step * self.stride:
             return f"jumps {jumps.max():.2f} m at state {max(int(jumps.argmax()) - 1, 0)} of {len(self.states)}"
         return None
 
@@ -186,6 +192,7 @@ class Plan:
             "where": dict(self.verdict.where),
         }
         plain["maze"] = None if self.maze is None else self.maze.name
+        plain["times"] = None if self.times is None else self.times.round(6).tolist()
         return plain
 
     def _rest(self) -> dict[str, Any]:
@@ -200,9 +207,9 @@ class Plan:
         return {**rest, **plain, **steered}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the plan to an `.npz` file, whole or not at all."""
+        """Write the plan to an `.npz` file, whole or not at all. Its times, where they are known, are for others."""
         path = Path(path)
-        arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
+        arrays = {name: array for name in (*_ARRAYS, "times") if (array := getattr(self, name)) is not None}
         with replacing(path) as temporary, open(temporary, "wb") as file:
             meta = {**self._rest(), "where": dict(self.verdict.where)}
             np.savez_compressed(file, meta=np.array(json.dumps(meta)), **arrays)

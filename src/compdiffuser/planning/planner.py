@@ -269,6 +269,7 @@ class Planner:
             space=self.space,
             maze=self.preset.maze,
             stride=self.preset.chunks.stride,
+            step_seconds=self.record.get("step_seconds"),
             candidates=np.stack([self.states(candidate) for candidate in same]) if keep_candidates else None,
             avoid=() if search.course is None else search.course.steering.avoid,
             via=() if search.course is None else search.course.steering.via,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,12 @@ from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
-from compdiffuser.planning.postures import measure_postures
+from compdiffuser.planning.postures import Postures, measure_postures
 from compdiffuser.planning.recipes import chunked, recipe_for
-from compdiffuser.planning.support import measure_support
+from compdiffuser.planning.soundness import Reports
+from compdiffuser.planning.support import Support, measure_support
 from compdiffuser.presets import Preset
+from compdiffuser.progress import progress_bar
 from compdiffuser.runs import only_writer, rank
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
@@ -49,12 +53,15 @@ def train_planner(
     compiled: bool | None = None,
     progress: bool = True,
     snapshots: Sequence[float] = (),
+    soundness_told: bool = False,
 ) -> Checkpoint:
     """Train a chunk model on `episodes` as `preset` says, and leave the planner in `out`.
 
     `recipe` names a set of settings (`RECIPES`); `model`, `objective` and `config` replace its parts. The model's
     horizon, overlap and dimensions come from the preset. Planners as they were after so many seconds of training, those
     of the runs that this one continues included, are kept in `out/after-SECONDS` for each of `snapshots`.
+    `soundness_told` prints how many random recorded pairs can be planned, three times on the way and at the end. A run
+    that Ctrl-C ends leaves a planner too, and can be continued.
     """
     device = torch.device(device)
     usual = recipe_for(recipe, preset)
@@ -72,30 +79,82 @@ def train_planner(
     counts = preset.space.weights(objective.positions)
     weights = None if counts is None else torch.tensor(counts, device=device)
     learner = ChunkLearner(denoiser, windows, objective, config.batch, weights)
-    younger = Snapshots(snapshots)
+    made = Making(denoiser, normalizer, windows, preset, device, out, Snapshots(snapshots), counts)
+    if soundness_told:
+        made.reports = Reports(config.steps, config.log_every, episodes, str(device))
     about = {
         "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(dims),
         "stride": chunks.stride, "padding": [chunks.front_padding, chunks.back_padding], **model.to_dict(),
         **asdict(objective),
     }  # fmt: skip
+    clock = {} if episodes.step_seconds is None else {"step_seconds": episodes.step_seconds}
     record = run_training(
         learner, config, device, out, about=about,
-        own={"method": method, "recipe": recipe, "objective": asdict(objective)}, manifest=manifest, progress=progress,
-        watch=younger.see,
+        own={"method": method, "recipe": recipe, "objective": asdict(objective), **clock}, manifest=manifest,
+        progress=progress, watch=made.see, on_interrupt=made.stopped,
     )  # fmt: skip
-    younger.see(record["outcome"]["seconds"], list(denoiser.parameters()))
-    support, postures = measure_support(windows), measure_postures(windows)
+    return made.finished(record, progress)
 
-    def planner(trained: Denoiser, **more: Any) -> Checkpoint:
-        calibration = calibrate(Runner(trained, device), windows, chunks.overlap, counts)
-        return Checkpoint(trained, normalizer, calibration, preset, {**record, **more}, support, postures)
 
-    checkpoint = planner(denoiser)
-    if rank() == 0:
-        checkpoint.save(out)
-        for seconds, kept in younger.kept:
-            planner(with_weights(denoiser, kept), after_seconds=seconds).save(out / f"after-{seconds:g}")
-    return checkpoint
+@dataclass
+class Making:
+    """A planner that is being made: what it is put together from, on the way, at the end, and where Ctrl-C ends it."""
+
+    denoiser: Denoiser
+    normalizer: Normalizer
+    windows: Windows
+    preset: Preset
+    device: torch.device
+    out: Path
+    younger: Snapshots
+    counts: Sequence[float] | None = None
+    """What each planned dimension counts."""
+    reports: Reports | None = None
+    latest: list[Tensor] = field(default_factory=list)
+    """The averaged weights themselves, which go on changing."""
+
+    @cached_property
+    def support(self) -> Support | None:
+        return measure_support(self.windows)
+
+    @cached_property
+    def postures(self) -> Postures | None:
+        return measure_postures(self.windows)
+
+    def planner(self, record: dict[str, Any], weights: list[Tensor] | None = None) -> Checkpoint:
+        """The planner with these weights, or the denoiser's own, calibrated."""
+        trained = with_weights(self.denoiser, weights) if weights else self.denoiser
+        calibration = calibrate(Runner(trained, self.device), self.windows, self.preset.chunks.overlap, self.counts)
+        return Checkpoint(trained, self.normalizer, calibration, self.preset, record, self.support, self.postures)
+
+    def see(self, seconds: float, average: list[Tensor]) -> None:
+        self.latest = average
+        self.younger.see(seconds, average)
+        if self.reports is not None and rank() == 0:
+            self.reports.see(lambda: self.planner({}, average))
+
+    def stopped(self, record: dict[str, Any]) -> None:
+        """Leave a planner of what was learned so far."""
+        if rank() == 0:
+            self.planner(record, self.latest).save(self.out)
+            told = f"what was learned so far can plan: compdiffuser plan {self.out} --start … --goal …"
+            print(told, file=sys.stderr)
+
+    def finished(self, record: dict[str, Any], progress: bool) -> Checkpoint:
+        """Calibrate and write the planner, and those of the snapshots."""
+        self.younger.see(record["outcome"]["seconds"], list(self.denoiser.parameters()))
+        with progress_bar("{task.fields[note]}", shown=progress and rank() == 0, remaining=False) as bar:
+            line = bar.add_task("[bold]calibrating", total=2, note="errors of recorded chunks")
+            checkpoint = self.planner(record)
+            bar.update(line, advance=1, note="writing")
+            if rank() == 0:
+                checkpoint.save(self.out)
+                for seconds, weights in self.younger.kept:
+                    self.planner({**record, "after_seconds": seconds}, weights).save(self.out / f"after-{seconds:g}")
+            bar.update(line, advance=1, note="")
+        if self.reports is not None and rank() == 0:
+            self.reports.finished(checkpoint)
+        return checkpoint
 
 
 def normalizer_of(episodes: Episodes, space: Space) -> Normalizer:

@@ -106,8 +106,9 @@ def _draw_moved(ax: Axes, paths: list[Array], others: list[list[Array]], what: s
 
 def _faint(ax: Axes, paths: list[Array], color: str) -> None:
     """Many paths as a background; the fewer, the stronger."""
-    alpha = min(0.5, 0.12 * math.sqrt(MOST_DRAWN / len(paths)))
-    ax.add_collection(LineCollection(paths, colors=color, linewidths=0.4, alpha=alpha))
+    few = MOST_DRAWN / len(paths)
+    alpha, width = min(0.6, 0.3 * math.sqrt(few)), min(1.2, 0.6 * math.sqrt(few))
+    ax.add_collection(LineCollection(paths, colors=color, linewidths=width, alpha=alpha))
 
 
 def _draw_path(ax: Axes, path: Array, color: str, agent: bool = True) -> None:

@@ -1,5 +1,7 @@
 """What of a planned state is drawn: x and y of each position group, the agent's first.
 
+Of places in space, and of joints, it is a projection.
+
 The agent is drawn with full lines and filled marks, everything else that moves with dashed lines and hollow marks.
 """
 
@@ -33,6 +35,21 @@ def points(space: Space, *states: Array | None) -> Array:
 
 
 def _plane(group: Group, positions: Array) -> Array:
-    if len(group.columns) < 2:
-        raise UserError(f"a picture needs x and y; the {group.name}'s position has {len(group.columns)} dimension")
-    return positions[..., [0, 1]]
+    """[..., 2]: x and y from above; in three dimensions as seen from a corner above, in more by star coordinates."""
+    count = len(group.columns)
+    if count < 2:
+        raise UserError(f"a picture needs x and y; the {group.name}'s position has {count} dimension")
+    return positions if count == 2 else positions @ projection(count)
+
+
+def projection(count: int) -> Array:
+    """[count, 2], from positions of three or more numbers to a picture.
+
+    Three are x, y and z, seen from a corner above: x leads right and down, y right and up, z straight up. More than
+    three, such as the joints of an arm, each have a direction of their own on half a circle (star coordinates).
+    """
+    if count == 3:
+        cosine, sine = np.cos(np.pi / 6), np.sin(np.pi / 6)
+        return np.array([[cosine, -sine], [cosine, sine], [0.0, 1.0]])
+    angles = np.pi * np.arange(count) / count
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)

@@ -30,12 +30,13 @@ def run_training(
     progress: bool = True,
     watch: Watch | None = None,
     on_checkpoint: Callable[[int, Record], None] | None = None,
+    on_interrupt: Callable[[Record], None] | None = None,
 ) -> Record:
     """Train as `fit` does, and return the record of it, ready for JSON.
 
     `own` is what the learner adds to the record, `manifest` says where the data came from, and `parameters` counts the
     weights where not all of the module's are meant. `on_checkpoint` is given the number of updates and the record so
-    far, which lacks the outcome.
+    far, which lacks the outcome, and so is `on_interrupt` where Ctrl-C ended the run after its last update was kept.
     """
     if parameters is None:
         parameters = sum(p.numel() for p in learner.module.parameters())
@@ -53,5 +54,10 @@ def run_training(
         if on_checkpoint is not None:
             on_checkpoint(updates, dict(record))
 
-    outcome = fit(learner, config, device, out, progress=progress, watch=watch, on_checkpoint=keep, about=about)
+    try:
+        outcome = fit(learner, config, device, out, progress=progress, watch=watch, on_checkpoint=keep, about=about)
+    except KeyboardInterrupt as stop:
+        if str(stop) and on_interrupt is not None:  # a second Ctrl-C, which says nothing, ends it at once
+            on_interrupt(dict(record))
+        raise
     return {**record, "outcome": asdict(outcome)}

@@ -28,8 +28,6 @@ from compdiffuser.web.messages import MazeReply, ModelReply
 log = logging.getLogger("compdiffuser.web")
 
 DEFAULT = "pointmaze-giant-stitch-v0"
-CLEARANCE = 0.15
-"""Room that an agent needs between its centre and a wall, in cells."""
 EXAMPLE_STEPS = 12
 """Cells between the start and the goal that the page begins with, where the maze is large enough."""
 
@@ -120,7 +118,7 @@ class Library:
         """Refuse states without room for an agent, where the maze is known."""
         world = self.get(name).preset.domain
         if world.maze is not None:
-            world.check_room(states, CLEARANCE * world.maze.unit)
+            world.check_room(states, world.maze.clearance)
 
     def describe(self, name: str) -> ModelReply:
         planner = self.get(name)
@@ -162,9 +160,7 @@ def _plain(numbers: object) -> list[float]:
 
 
 def _maze(layout: Maze) -> MazeReply:
-    plain = layout.to_dict()
-    del plain["name"]
-    return MazeReply(**plain, clearance=CLEARANCE * layout.unit)
+    return MazeReply(**layout.grid(), clearance=layout.clearance)
 
 
 def _example(layout: Maze, space: Space) -> dict[str, list[float]] | None:

@@ -163,6 +163,8 @@ class PlanReply(Message):
     """O, states shared by neighbouring chunks."""
     stride: int
     """Environment steps between states."""
+    times: list[float] | None
+    """Seconds from the start to each state, where the data was recorded with a clock."""
     length: float
     score: float | None
     overlap_distance: float | None

@@ -127,6 +127,7 @@ class Service:
             horizon=plan.chunks.shape[1],
             overlap=plan.overlap,
             stride=plan.stride,
+            times=None if plan.times is None else plan.times.round(6).tolist(),
             length=plan.length,
             score=_finite(plan.score),
             overlap_distance=_finite(plan.overlap_distance),

@@ -8,7 +8,7 @@ export class Maze {
     this.bottom = Math.min(origin[1], last) - unit / 2;
     this.width = rows[0].length * unit;
     this.height = rows.length * unit;
-    this.pen = Math.min(unit, 0.11 * this.width); // what marks and lines are measured in: small mazes need no giant marks
+    this.pen = Math.max(Math.min(unit, 0.11 * this.width), 0.02 * this.width); // what marks and lines are measured in: small mazes need no giant marks
   }
 
   /** Row and column of the cell in which a point lies. */
@@ -26,9 +26,14 @@ export class Maze {
     return (this.rows[row]?.[column] ?? "#") === "#";
   }
 
+  isOutside([row, column]) {
+    return this.rows[row]?.[column] === undefined;
+  }
+
   /** Why a mark cannot stand at a point, or null where it can. */
   refusal([x, y]) {
     if (!Number.isFinite(x) || !Number.isFinite(y)) return "needs numbers for x and y";
+    if (this.isOutside(this.cell([x, y]))) return "lies outside the maze";
     if (this.isWall(this.cell([x, y]))) return "cannot stand in a wall";
     const near = this.clearance;
     const corners = [[-near, -near], [-near, near], [near, -near], [near, near]];

@@ -51,6 +51,8 @@ class Body:
     pace: Pace = Pace()
     control: ClassVar[Mapping[str, Any]] = {}
     """Settings of its learned controller, where they are not the usual ones: frame, horizons, sizes."""
+    qpos: ClassVar[Mapping[int, int]] = {0: 0, 1: 1}
+    """Observation dimensions that are numbers of MuJoCo's qpos, and which: with them a planned state is a pose."""
 
     def check(self, observations: Array) -> None:
         """Raise UserError where observations [..., obs] are not this body's."""
@@ -86,6 +88,7 @@ class Ant(Body):
     width: int | None = 29
     experts: tuple[str, ...] = ("ant",)
     has_legs = True
+    qpos: ClassVar[Mapping[int, int]] = {dim: dim for dim in range(15)}
 
     def fallen(self, observations: Array) -> Array:
         return uprightness(self._orientation(observations)) <= 0
@@ -130,6 +133,7 @@ class AntBall(Ant):
         "frame": "heading", "horizons": (8, 120), "hidden": (512, 1024, 1024, 512), "dropout": 0.1, "free": 0.5,
     }  # fmt: skip
     pace = Pace(look_ahead=2.0, spacing=0.3, stall=40, patience=120)
+    qpos: ClassVar[Mapping[int, int]] = {dim: dim for dim in range(22)}
 
     def ant(self, observations: Array) -> Array:
         """What an ant without a ball would observe, [..., 29]."""
@@ -175,6 +179,7 @@ class Humanoid(Body):
         "frame": "heading", "horizons": (8, 80), "hidden": (512, 1024, 1024, 512), "dropout": 0.1,
     }  # fmt: skip
     pace = Pace(look_ahead=2.0, spacing=0.4, stall=60, patience=250)
+    qpos: ClassVar[Mapping[int, int]] = {0: 0, 1: 1, **{2 + joint: 7 + joint for joint in range(21)}}
     down = 0.9
     """Metres: a humanoid whose head is lower lies or sits."""
     velocities = (39, 42)

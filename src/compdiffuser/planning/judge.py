@@ -23,6 +23,7 @@ from compdiffuser.compose.score import (
     overlap_distances,
     reconstruction_errors,
     worst,
+    worst_chunk,
 )
 from compdiffuser.diffusion.conditions import Denoise
 from compdiffuser.domains.space import Group, Space
@@ -48,6 +49,8 @@ class Verdict:
 
     measures: Mapping[str, float] = field(default_factory=dict)
     """Tests that were made; each is passed up to 1. Empty where nobody has judged."""
+    chunks: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """For tests that are made chunk by chunk, the chunk that did worst, counted from 0."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -116,14 +119,20 @@ class Judge:
         scores = worst(errors, chains)
         steps, gaps = self._steps_and_gaps(merged, chains)
         measures = {"steps": steps, "ends": gaps, "reconstruction": scores / usual.threshold(self.certify)}
+        chunkwise = {"reconstruction": errors}
         if self.support is not None:
-            strays = worst(self.support.stray(self.space.places(merged)), chains)
-            measures["support"] = strays / self.support.threshold(self.certify)
+            chunkwise["support"] = self.support.stray(self.space.places(merged))
+            measures["support"] = worst(chunkwise["support"], chains) / self.support.threshold(self.certify)
         if usual.groups:
             paths = list(self.space.groups(merged).values())
-            measures["contact"] = worst(alone(paths, usual.groups), chains) / usual.most_alone(self.certify)
+            chunkwise["contact"] = alone(paths, usual.groups)
+            measures["contact"] = worst(chunkwise["contact"], chains) / usual.most_alone(self.certify)
         rows = zip(*(column.tolist() for column in measures.values()), strict=True)
-        verdicts = [Verdict(dict(zip(measures, row, strict=True))) for row in rows]
+        where = zip(*(worst_chunk(values, chains) for values in chunkwise.values()), strict=True)
+        verdicts = [
+            Verdict(dict(zip(measures, row, strict=True)), dict(zip(chunkwise, chunks, strict=True)))
+            for row, chunks in zip(rows, where, strict=True)
+        ]
         return Judged(scores.tolist(), overlap_distances(chunks, chains, self.overlap).tolist(), verdicts)
 
     def _steps_and_gaps(self, merged: Tensor, chains: Chains) -> tuple[Tensor, Tensor]:

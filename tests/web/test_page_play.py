@@ -90,7 +90,7 @@ def test_the_page_explains_itself(page):
     assert page.locator("#about a").first.get_attribute("href").startswith("https://arxiv.org/abs/")
     assert "other candidates" in page.locator(".legend").inner_text()
     words = page.locator("#words")
-    for about in page.locator("form .info").all():
+    for about in page.locator("form .info:visible").all():
         about.click()
         assert words.inner_text().count(".") == 1, "one sentence"
         assert len(words.inner_text()) > 40

@@ -9,7 +9,7 @@ import { USUAL, decode, encode } from "./link.js";
 import { Pane } from "./pane.js";
 import { describe, showResult } from "./result.js";
 import { setUpSharing } from "./sharing.js";
-import { setUpAbout, setUpTheme } from "./theme.js";
+import { setUpAbout, setUpDock, setUpTheme } from "./theme.js";
 import { Undo } from "./undo.js";
 import { View, drawable } from "./view.js";
 import { info, setUpWords } from "./words.js";
@@ -56,6 +56,7 @@ function place({ id, end, at }, point) {
 
 function showEnds() {
   fields.show(state);
+  if (!view) return;
   for (const pane of Object.values(panes)) {
     pane.marks.show(state);
     pane.space?.setEnds(state);
@@ -411,6 +412,7 @@ async function start(given) {
 async function begin() {
   setUpTheme($("theme"), () => { if (deep) showSpace(true); });
   setUpAbout($("about"), $("about-close"));
+  setUpDock(document.querySelector(".dock"));
   setUpWords($("words"));
   for (const spot of document.querySelectorAll("[data-info]")) spot.replaceWith(info(spot.dataset.info));
   setUpSharing({ whole, takeOver, current: () => ({ pane: panes[side], name: `plan-${state.model}` }) });

@@ -77,11 +77,12 @@ export class Pane {
     this.space?.close();
     this.space = space;
     this.stage.classList.toggle("deep", Boolean(space));
-    if (!space) return;
-    this.stage.append(space.root);
-    space.setWorld(this.view, described);
+    if (space) {
+      this.stage.append(space.root);
+      space.setWorld(this.view, described);
+    }
     const moment = this.film?.at(this.timeline.time);
-    if (moment) space.draw(this, moment);
+    if (moment) this.draw(moment);
   }
 
   say(sentence, mood = "") {
@@ -91,6 +92,11 @@ export class Pane {
 
   /** Draw a moment of the film. */
   draw(moment) {
+    if (this.space) this.space.draw(this, moment);
+    else this.#drawMap(moment);
+  }
+
+  #drawMap(moment) {
     if (!moment.driving) {
       if (moment.frame) this.board.showFrame(moment.frame);
       else if (this.plan) {
@@ -102,7 +108,6 @@ export class Pane {
       const { states, replans } = this.film;
       this.board.showDrive({ states: states.slice(0, Math.max(1, moment.step)), replans: replans.slice(0, moment.replans), frame: moment.frame });
     }
-    this.space?.draw(this, moment);
   }
 
   /** Plan a problem; resolves with the plan, or null when it was stopped. */

@@ -14,8 +14,9 @@ function make(name, text = "", className = "") {
 /** Facts of one plan: [text, mood] by their terms. */
 function facts({ plan, outcome }) {
   const measures = Object.entries(plan.candidates?.[0]?.measures ?? plan.verdict?.measures ?? {});
-  const worst = measures.filter(([test]) => test !== "steps" && test !== "ends").sort(([, a], [, b]) => (b ?? Infinity) - (a ?? Infinity))[0];
   const failed = plan.verdict?.failed ?? [];
+  const compared = measures.filter(([test]) => (failed.length ? failed.includes(test) : test !== "steps" && test !== "ends"));
+  const worst = compared.sort(([, a], [, b]) => (b ?? Infinity) - (a ?? Infinity))[0];
   const found = {
     Verdict: [plan.ok ? "certified" : "not certified", plan.ok ? "good" : "bad"],
     "Worst test": [worst ? `${TESTS[worst[0]]?.title ?? worst[0]}: ${percent(worst[1])}` : "–", failed.includes(worst?.[0]) ? "bad" : ""],
@@ -79,7 +80,7 @@ function part(text, columns) {
 /** A plan in one sentence. */
 export function describe(name, { ok, n_chunks: k, length, seconds }) {
   const verdict = ok ? "certified" : "not certified";
-  return `${name} has ${k} chunks, is ${length.toFixed(0)} m long, ${verdict}, and took ${seconds.toFixed(1)} s.`;
+  return `${name} has ${k} chunk${k > 1 ? "s" : ""}, is ${length.toFixed(0)} m long, ${verdict}, and took ${seconds.toFixed(1)} s.`;
 }
 
 function listCandidates(pane, list) {

@@ -7,7 +7,9 @@ import { paths } from "./view.js";
 
 const WALL = 0.3; // height in cells
 const TILT = 0.85; // radians above the ground from which the camera looks when it follows
+const STEEP = 1.56; // the same from above
 const SLOW_MS = 34; // a picture that takes longer is less than 30 a second
+const REST_MS = 400; // after which a picture counts as standing still
 const JUDGED = 45; // pictures after which the pace is judged
 
 const mix = (a, b, share) => a.map((value, i) => value + (b[i] - value) * share);
@@ -29,22 +31,35 @@ function chunkColour(k, count, dark) {
   return new three.Color(`hsl(${hue}, 70%, ${light}%)`);
 }
 
+/** Whether the browser draws without a graphics card. */
+function inSoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const about = gl?.getExtension("WEBGL_debug_renderer_info");
+  const name = about ? gl.getParameter(about.UNMASKED_RENDERER_WEBGL) : "";
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software/i.test(name);
+}
+
 export class Space {
   /** `failed()` is called where pictures come too slowly even when they are coarse. */
   constructor(failed) {
     this.failed = failed;
     this.root = document.createElement("div");
     this.root.className = "space";
-    this.renderer = new three.WebGLRenderer({ antialias: true, powerPreference: "high-performance" });
+    const quick = !inSoftware();
+    this.renderer = new three.WebGLRenderer({ antialias: quick, powerPreference: "high-performance" });
     this.renderer.domElement.setAttribute("role", "img");
     this.renderer.domElement.setAttribute("aria-label", "The plan in three dimensions");
-    this.root.append(this.renderer.domElement, this.#buttons());
+    this.frame = Object.assign(document.createElement("div"), { className: "picture" });
+    this.frame.append(this.renderer.domElement);
+    this.root.append(this.#buttons(), this.frame);
     this.camera = new three.PerspectiveCamera(40, 1, 0.1, 1000);
     this.camera.up.set(0, 0, 1);
-    this.scale = 1; // of a pixel's side: coarser pictures are quicker
+    this.fine = true;
+    this.scale = quick ? 1 : 0.6; // pixels drawn for each of the screen, along a side: coarser pictures are quicker
     this.paces = [];
     this.#steer(this.renderer.domElement);
-    new ResizeObserver(() => this.#resize()).observe(this.root);
+    new ResizeObserver(() => this.#resize()).observe(this.frame);
   }
 
   #buttons() {
@@ -63,7 +78,7 @@ export class Space {
   /** Follow the agent, or look at everything from above. */
   look(name) {
     this.mode = name;
-    this.turn = { around: -Math.PI / 2, up: name === "follow" ? TILT : 1.35, zoom: 1 };
+    this.turn = { around: -Math.PI / 2, up: name === "follow" ? TILT : STEEP, zoom: 1 };
     for (const button of this.cameras) button.setAttribute("aria-pressed", String(button.dataset.camera === name));
     this.render();
   }
@@ -74,7 +89,7 @@ export class Space {
     canvas.addEventListener("pointermove", (event) => {
       if (!canvas.hasPointerCapture(event.pointerId)) return;
       this.turn.around -= event.movementX / 150;
-      this.turn.up = Math.min(1.5, Math.max(0.15, this.turn.up + event.movementY / 150));
+      this.turn.up = Math.min(STEEP, Math.max(0.15, this.turn.up + event.movementY / 150));
       this.render();
     });
     canvas.addEventListener("wheel", (event) => {
@@ -133,7 +148,7 @@ export class Space {
     this.discs = new three.Group();
     const { pen } = this.view.ground;
     for (const { end, at, thing } of this.view.marks) {
-      const [inner, outer] = thing ? [0.2, 0.3] : [0.28, 0.36];
+      const [inner, outer] = thing ? [0.22, 0.27] : [0.3, 0.35];
       const ring = new three.Mesh(new three.RingGeometry(pen * inner, pen * outer, 40), new three.MeshBasicMaterial({ color: paint(`--${end}`) }));
       ring.position.set(ends[end][at[0]], ends[end][at[1]], 0.03 * pen);
       this.discs.add(ring);
@@ -186,8 +201,18 @@ export class Space {
       const state = mix(film.states[before], film.states[now], moment.share);
       this.#stand(state, a && b ? mix(a, b, moment.share) : b);
     } else if (this.ends) this.#stand(this.#waiting());
+    this.#sharpen(false);
     this.render();
     this.#judge();
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.#sharpen(true), REST_MS);
+  }
+
+  /** A picture that stands still is drawn with all its pixels. */
+  #sharpen(fine) {
+    if (this.fine === fine) return;
+    this.fine = fine;
+    this.#resize();
   }
 
   #drawRound({ wave, rows, points: flat }) {
@@ -220,7 +245,7 @@ export class Space {
     ways.forEach((way, thing) => {
       for (let k = 0; k < plan.n_chunks; k += 1) {
         const [from, to] = span(k, plan);
-        const ribbon = this.#ribbon(way.slice(from, to + 1), ground.pen * (thing ? 0.07 : 0.15), 0.03 * ground.pen * (1 + thing));
+        const ribbon = this.#ribbon(way.slice(from, to + 1), ground.pen * (thing ? 0.05 : 0.1), 0.03 * ground.pen * (1 + thing));
         ribbon.material.color = chunkColour(k, plan.n_chunks, night());
         this.picture.add(ribbon);
       }
@@ -265,7 +290,7 @@ export class Space {
     const middle = new three.Vector3((ground.left + ground.right) / 2, (ground.bottom + ground.top) / 2, 0);
     const target = all ? middle : this.target;
     const height = Math.max(ground.height, ground.width / this.camera.aspect);
-    const far = this.turn.zoom * (all ? height / (2 * Math.tan((this.camera.fov * Math.PI) / 360)) : Math.min(2.6 * ground.unit, height));
+    const far = this.turn.zoom * (all ? (1.04 * height) / (2 * Math.tan((this.camera.fov * Math.PI) / 360)) : Math.min(3.2 * ground.unit, height));
     const { around, up } = this.turn;
     this.camera.position.set(target.x + far * Math.cos(up) * Math.cos(around), target.y + far * Math.cos(up) * Math.sin(around), far * Math.sin(up));
     this.camera.lookAt(target);
@@ -273,9 +298,9 @@ export class Space {
   }
 
   #resize() {
-    const { clientWidth: width, clientHeight: height } = this.root;
+    const { clientWidth: width, clientHeight: height } = this.frame;
     if (!width || !height) return;
-    this.renderer.setPixelRatio(this.scale * Math.min(devicePixelRatio, 2));
+    this.renderer.setPixelRatio((this.fine ? 1 : this.scale) * Math.min(devicePixelRatio, 2));
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
@@ -302,6 +327,7 @@ export class Space {
 
   /** Give the graphics memory back. */
   close() {
+    clearTimeout(this.rest);
     this.renderer.dispose();
     this.renderer.forceContextLoss();
     this.root.remove();

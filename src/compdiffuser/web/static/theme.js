@@ -29,3 +29,8 @@ export function setUpAbout(box, button) {
     box.hidden = true;
   });
 }
+
+/** Where the buttons float at the bottom of a screen, the page ends above them. */
+export function setUpDock(dock) {
+  new ResizeObserver(() => document.body.style.setProperty("--dock", `${dock.offsetHeight}px`)).observe(dock);
+}

@@ -19,8 +19,9 @@ export class Timeline {
     [this.button, this.range, this.when, this.speed] = this.root.querySelectorAll(".play, input, .when, select");
     this.button.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
     this.range.addEventListener("input", () => {
+      const to = this.range.valueAsNumber / 1000;
       this.pause();
-      this.seek(this.range.valueAsNumber / 1000);
+      this.seek(to);
     });
     this.clear();
   }

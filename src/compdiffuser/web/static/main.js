@@ -115,6 +115,9 @@ function showCompare() {
   document.body.classList.toggle("comparing", state.compare);
   $("panes").className = state.compare ? "panes two" : "panes";
   $("panes").replaceChildren(...(view ? [...shown().map((pane) => pane.root), legend(view)] : [nothing()]));
+  // Beside two maps there is room for results below them, beside one there is none.
+  if (state.compare) $("panes").append($("result"));
+  else document.querySelector(".export").before($("result"));
   showTitles();
   showSettings();
   refresh();

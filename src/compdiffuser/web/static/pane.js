@@ -55,6 +55,7 @@ export class Pane {
   }
 
   setView(view) {
+    this.setSpace(null);
     this.view = view;
     this.board.setView(view);
     this.marks.setView(view);
@@ -73,7 +74,8 @@ export class Pane {
   }
 
   /** Draw in three dimensions with `space`; null: on the map. */
-  setSpace(space, described) {
+  setSpace(space, described = null) {
+    if (!space && !this.space) return;
     this.space?.close();
     this.space = space;
     this.stage.classList.toggle("deep", Boolean(space));

@@ -42,7 +42,8 @@ STRANGE: list[Any] = [
 ]  # fmt: skip
 TOKENS = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE", "PRI", "get", "", "G" * 200, "G\x01T"]
 PATHS = [
-    "/", "/healthz", "/metrics", "/v1/models", "/v1/plan", "/v1/plan/stream", "/v1/drive", "/openapi.json", "/docs",
+    "/", "/healthz", "/metrics", "/v1/models", "/v1/plan", "/v1/plan/stream", "/v1/drive", "/v1/scene",
+    "/openapi.json", "/docs",
     "/static/main.js", "/static/../settings.py", "//", "/%00", "/%ff", "/v1/plan/", "*", "http://localhost/healthz",
     "/v1/models?" + "a=1&" * 500, "/" + "a" * 9000, "/é", "/v1/plan#x", "?", "/v1//plan",
 ]  # fmt: skip

@@ -61,6 +61,10 @@ class Client:
             "/v1/drive", {name: plan[name] for name in ("model", "start", "goal", "states")} | options
         )
 
+    def scene(self, model: str) -> dict[str, Any]:
+        """What moves in a planner's world, limb by limb, for drawing it in three dimensions."""
+        return json.load(self._open("/v1/scene?" + urllib.parse.urlencode({"model": model})))
+
     def _events(self, path: str, body: Any = None) -> Iterator[tuple[str, Any]]:
         with self._open(path, body) as lines:
             kind = ""

@@ -14,7 +14,7 @@ from pathlib import Path
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "no Chromium was found; install it with: apt-get install -y chromium"
 MODEL = "robotics-pointmaze-umaze-v0"  # the smallest maze, with the quickest planner
-LINK = f"#model={MODEL}&start=-1,1&goal=-1,-1&a=auto,16,autoregressive,10,8,0"
+LINK = f"#model={MODEL}&start=-1,1&goal=-1,-1&a=auto,8,autoregressive,10,8,0"
 PATIENCE = 60_000  # milliseconds; a plan here takes about one second on a free core
 
 

@@ -11,7 +11,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-PATHS = ("/v1/plan", "/v1/plan/stream", "/v1/models", "/v1/drive", "/healthz", "/metrics")
+PATHS = ("/v1/plan", "/v1/plan/stream", "/v1/models", "/v1/scene", "/v1/drive", "/healthz", "/metrics")
 SOUND = {"model": "tiny", "candidates": 4}
 quickly = settings(
     max_examples=30, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],

@@ -28,8 +28,8 @@ class TrainController:
     dataset: tyro.conf.Positional[str]
     """Name of a dataset (see `compdiffuser data list`), a file or folder of your own, or minari:ID."""
     dims: str | None = None
-    """Planned observation dimensions, as in 0,1, or how many first ones, as in 15: those of the plans that it follows; by
-    default the dataset's."""
+    """Planned observation dimensions, as in 0,1, or how many first ones, as in 15: those of the plans that it follows.
+    By default the dataset's."""
     horizon: int | None = None
     """Steps ahead, as in the paper (12 for ants); by default several at once, chosen by distance when it drives."""
     horizons: tuple[int, int] | None = None

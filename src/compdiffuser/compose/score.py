@@ -92,6 +92,11 @@ def worst(values: Tensor, chains: Chains) -> Tensor:
     return out.scatter_reduce(0, chains.chain, values, "amax")
 
 
+def worst_chunk(values: Tensor, chains: Chains) -> list[int]:
+    """Which chunk of each chain, counted from 0, has the largest value [M]."""
+    return [int(part.argmax()) for part in values.cpu().split(chains.lengths.tolist())]
+
+
 def longest_step(chunks: Tensor, chains: Chains, places: Places) -> Tensor:
     """The longest distance between consecutive positions of each merged plan, [M, H, D] -> [C]."""
     where = places(chunks)

@@ -56,6 +56,8 @@ class Body:
     """Where an observation holds horizontal vectors, x and y each: they turn as the body turns."""
     orientations: ClassVar[tuple[tuple[int, int, int, int], ...]] = ()
     """Where it holds orientations, as quaternions (w, x, y, z)."""
+    qpos: ClassVar[Mapping[int, int]] = {0: 0, 1: 1}
+    """Observation dimensions that are numbers of MuJoCo's qpos, and which: with them a planned state is a pose."""
 
     def check(self, observations: Array) -> None:
         """Raise UserError where observations [..., obs] are not this body's."""
@@ -94,6 +96,7 @@ class Ant(Body):
     pace = Pace()
     vectors: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (15, 16))
     orientations: ClassVar[tuple[tuple[int, int, int, int], ...]] = ((3, 4, 5, 6),)
+    qpos: ClassVar[Mapping[int, int]] = {dim: dim for dim in range(15)}
 
     def fallen(self, observations: Array) -> Array:
         return uprightness(self._orientation(observations)) <= 0
@@ -140,6 +143,7 @@ class AntBall(Ant):
     pace = Pace(look_ahead=2.0, spacing=0.3, stall=40, patience=120)
     vectors = ((0, 1), (15, 16), (22, 23), (36, 37))
     orientations = ((3, 4, 5, 6), (18, 19, 20, 21))
+    qpos: ClassVar[Mapping[int, int]] = {dim: dim for dim in range(22)}
 
     def ant(self, observations: Array) -> Array:
         """What an ant without a ball would observe, [..., 29]."""
@@ -185,6 +189,7 @@ class Humanoid(Body):
         "frame": "heading", "horizons": (8, 80), "hidden": (512, 1024, 1024, 512), "dropout": 0.1,
     }  # fmt: skip
     pace = Pace(look_ahead=2.0, spacing=0.4, stall=60, patience=250)
+    qpos: ClassVar[Mapping[int, int]] = {0: 0, 1: 1, **{2 + joint: 7 + joint for joint in range(21)}}
     down = 0.9
     """Metres: a humanoid whose head is lower lies or sits."""
     velocities = (39, 42)

@@ -84,6 +84,8 @@ class Domain:
     """Observation dimensions that are positions; they stay so in whatever space is planned."""
     goal_groups: tuple[str, ...] = ()
     """Position groups whose place at the goal counts, such as the ball's; empty: all."""
+    title: str | None = None
+    """What people call it, such as "Ant, giant maze"; None: its name."""
     goal_radius: float | None = None
     """Metres from the goal within which a task is solved; None: whoever asks has a usual distance."""
 

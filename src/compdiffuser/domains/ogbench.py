@@ -116,6 +116,7 @@ def _walking(body: str, size: str) -> Domain:
         controller=PointController() if body == "point" else None,
         environment=environment,
         official=True,
+        title=f"{body.capitalize()}, {size} maze",
     )
 
 
@@ -135,6 +136,7 @@ def _soccer(size: str) -> Domain:
         position_dims=known,
         goal_groups=("ball",),
         goal_radius=0.5,
+        title=f"Ant and ball, {size}" + ("" if size == "arena" else " maze"),
     )
 
 

@@ -102,6 +102,7 @@ ROBOTICS: tuple[Domain, ...] = tuple(
         tasks=len(tasks),
         controller=PointVelocityController(),
         environment=f"PointMaze_{size}-v3",
+        title=f"Point with inertia, {'U' if size == 'UMaze' else size.lower()} maze",
     )
     for size, tasks in TASKS.items()
 )

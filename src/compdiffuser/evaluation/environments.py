@@ -69,6 +69,11 @@ class EnvironmentPool:
                 self.observations[episodes], success[episodes], unstable[episodes] = reply
         return Step(self.observations.copy(), success, unstable)
 
+    @property
+    def worlds(self) -> list[World]:
+        """The worlds that run in this process, episode by episode; none where workers run them."""
+        return [world for host in self._hosts if isinstance(host, _Worlds) for world in host.worlds]
+
     def close(self) -> None:
         """Close the worlds and end the workers."""
         for host in self._hosts:

@@ -43,18 +43,18 @@ def whole_goals(goals: Any, starts: Array, space: Space, asked: Sequence[Group])
     return whole
 
 
-def check_room(domain: Domain, start: Sequence[float], goal: Sequence[float]) -> None:
-    """Raise UserError where a start, or what a goal asks for, lies in a wall that is known.
+def check_room(domain: Domain, start: Sequence[float], goal: Sequence[float], margin: float = 0.0) -> None:
+    """Raise UserError where a start, or what a goal asks for, lies in a known wall or closer to one than `margin`.
 
     A start or goal of another number of dimensions passes: whoever plans says what is wrong with it.
     """
-    domain.check_room({"start": start})
+    domain.check_room({"start": start}, margin)
     (whole,) = whole_goals([goal], np.asarray([start], float), domain.space, domain.asked)
     if domain.maze is None or len(whole) != len(domain.space.dims):
         return
     for name, columns in domain.asked:
         what = f"goal's {name}" if len(domain.space.positions) > 1 else "goal"
-        domain.maze.check_room({what: [float(whole[column]) for column in columns]})
+        domain.maze.check_room({what: [float(whole[column]) for column in columns]}, margin)
 
 
 def endings(

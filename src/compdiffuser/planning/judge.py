@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
@@ -24,6 +24,7 @@ from compdiffuser.compose.score import (
     overlap_distances,
     reconstruction_errors,
     worst,
+    worst_chunk,
 )
 from compdiffuser.diffusion.conditions import Denoise
 from compdiffuser.domains.space import Group, Space
@@ -61,6 +62,8 @@ class Verdict:
     """Tests that were made; each is passed up to 1. Empty where nobody has judged."""
     where: Mapping[str, str] = field(default_factory=dict)
     """For tests that were not passed, where on the plan, if that is known."""
+    chunks: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """For tests that are made chunk by chunk, the chunk that did worst, counted from 0."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -152,23 +155,30 @@ class Judge:
         steps, gaps = self._steps_and_gaps(merged, chains)
         measures = {"steps": steps, "ends": gaps, "reconstruction": scores / usual.threshold(self.certify)}
         unlike = errors / usual.threshold(self.certify)
+        chunkwise = {"reconstruction": errors}
         if self.support is not None:
             far = self._of(asked, merged, self.support.stray(self.space.places(merged[asked])))
+            chunkwise["support"] = far
             measures["support"] = worst(far, chains) / self.support.threshold(self.certify)
             unlike = torch.maximum(unlike, far / self.support.threshold(self.certify))
         if usual.groups:
             paths = list(self.space.groups(merged).values())
-            measures["contact"] = worst(alone(paths, usual.groups), chains) / usual.most_alone(self.certify)
+            chunkwise["contact"] = alone(paths, usual.groups)
+            measures["contact"] = worst(chunkwise["contact"], chains) / usual.most_alone(self.certify)
         if self.postures is not None:
-            odd = worst(self.postures.oddity(merged), chains)
-            measures["dynamics"] = odd / self.postures.threshold(self.certify)
+            chunkwise["dynamics"] = self.postures.oddity(merged)
+            measures["dynamics"] = worst(chunkwise["dynamics"], chains) / self.postures.threshold(self.certify)
         rows = zip(*(column.tolist() for column in measures.values()), strict=True)
-        verdicts = [Verdict(dict(zip(measures, row, strict=True))) for row in rows]
+        strangest = zip(*(worst_chunk(values, chains) for values in chunkwise.values()), strict=True)
+        verdicts = [
+            Verdict(dict(zip(measures, row, strict=True)), chunks=dict(zip(chunkwise, numbers, strict=True)))
+            for row, numbers in zip(rows, strangest, strict=True)
+        ]
         broken: list[list[int]] = []
         if self.ground is not None and any(course is not None for course in courses):
             found = kept(merged, chains, courses, self.ground, self.overlap)
             verdicts = [
-                Verdict({**verdict.measures, **one.measures}, one.where)
+                replace(verdict, measures={**verdict.measures, **one.measures}, where=one.where)
                 for verdict, one in zip(verdicts, found, strict=True)
             ]
             strange = (unlike > 1).tolist()

@@ -16,13 +16,14 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 
 from compdiffuser.compose import BLENDINGS, ORDERS, STEPS
+from compdiffuser.domains import Space
 from compdiffuser.planning.search import SCORES
 from compdiffuser.types import UserError
 from compdiffuser.web.assets import asset_routes
 from compdiffuser.web.drive_route import add_drive
 from compdiffuser.web.guard import Guard
 from compdiffuser.web.library import Library, NotReady, Unknown
-from compdiffuser.web.messages import Health, ModelsReply, PlanQuery, PlanReply, PlanRequest, Problem
+from compdiffuser.web.messages import Health, ModelsReply, PlanQuery, PlanReply, PlanRequest, Problem, SceneReply
 from compdiffuser.web.scheduler import Closed, Full, Job, default_wave, most_rows
 from compdiffuser.web.service import Service, sentence
 from compdiffuser.web.settings import Settings
@@ -96,6 +97,7 @@ def _add_plans(app: FastAPI, service: Service) -> None:
     @app.post("/v1/plan", response_model=PlanReply, responses=REFUSALS)
     async def plan(body: PlanRequest, request: Request) -> Response:
         """Plan from a start to a goal. Requests that arrive together are planned in one batch."""
+        body = await run_in_threadpool(service.completed, body)
         job = await run_in_threadpool(service.job, body)
         service.submit(job)
         complete = await _ended(job, request)
@@ -105,15 +107,26 @@ def _add_plans(app: FastAPI, service: Service) -> None:
     @app.get("/v1/plan/stream", response_class=StreamingResponse, responses={**REFUSALS, **STREAM})
     async def stream(query: Annotated[PlanQuery, Query()]) -> StreamingResponse:
         """Plan, and watch: events `accepted`, `wave`, `frame`, `scored`, and at last `plan` or `error`."""
-        body = query.request()
+        body = await run_in_threadpool(service.completed, query.request())
         body.include_candidates = True
         job = await run_in_threadpool(service.job, body)
+        columns = shown_columns(query.columns, job.planner.space)
         mailbox = Mailbox()
-        film = Film(job.planner, job.search, mailbox)
+        film = Film(job.planner, job.search, mailbox, columns)
         job.on_round, job.on_wave = film.on_round, film.on_wave
         service.submit(job)
         job.ended.add_done_callback(lambda _: mailbox.post("ended", None))
-        return StreamingResponse(_events(service, body, job, mailbox), 200, HEADERS, "text/event-stream")
+        return StreamingResponse(_events(service, body, job, mailbox, columns), 200, HEADERS, "text/event-stream")
+
+
+def shown_columns(given: str | None, space: Space) -> list[int]:
+    """Columns of a planned state that a client wants to see. Raises UserError for one that there is not."""
+    if given is None:
+        return space.columns
+    columns = [int(part) for part in given.split(",")]
+    if strange := [column for column in columns if column >= len(space.dims)]:
+        raise UserError(f"a planned state has the columns 0 to {len(space.dims) - 1} here, there is no {strange[0]}")
+    return columns
 
 
 def _add_offer(app: FastAPI, service: Service) -> None:
@@ -133,6 +146,11 @@ def _add_offer(app: FastAPI, service: Service) -> None:
             default=library.default, wave=default_wave(device), rows=most_rows(device), limits=limits,
             orders=list(ORDERS), rules=list(STEPS), scores=list(SCORES), blendings=list(BLENDINGS), models=described,
         )  # fmt: skip
+
+    @app.get("/v1/scene", response_model=SceneReply, responses={code: REFUSALS[code] for code in (401, 404, 422, 503)})
+    def scene(model: Annotated[str, Query(max_length=200)]) -> SceneReply:
+        """What moves in the world of a planner, for drawing it in three dimensions."""
+        return service.stages.scene(library.get(model).preset.domain)
 
     @app.get("/healthz", response_model=Health, responses={503: {"model": Health, "description": "Nothing is ready."}})
     async def healthz() -> Response:
@@ -167,13 +185,15 @@ async def _ended(job: Job, request: Request) -> bool:
         left.cancel()
 
 
-async def _events(service: Service, body: PlanRequest, job: Job, mailbox: Mailbox) -> AsyncIterator[str]:
+async def _events(
+    service: Service, body: PlanRequest, job: Job, mailbox: Mailbox, columns: list[int]
+) -> AsyncIterator[str]:  # fmt: skip
     try:
         yield event("accepted", {"under_way": len(service.scheduler.jobs)})
         async for text in mailbox.read():
             yield text
         try:
-            reply = await run_in_threadpool(service.reply, body, job, job.ended.result())
+            reply = await run_in_threadpool(service.reply, body, job, job.ended.result(), columns)
             yield event("plan", reply.model_dump_json())
         except Exception as error:
             yield event("error", {"detail": sentence(error)})

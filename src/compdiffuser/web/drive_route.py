@@ -17,10 +17,11 @@ from starlette.concurrency import run_in_threadpool
 from compdiffuser.planning.plan import Plan
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stopped, drive, verdict
+from compdiffuser.web.ends import whole
 from compdiffuser.web.messages import DriveRequest, PlanRequest
 from compdiffuser.web.scheduler import STOPPING, Closed, Full, Job
 from compdiffuser.web.service import TOLD, Service, sentence
-from compdiffuser.web.streaming import HEADERS, Mailbox, event
+from compdiffuser.web.streaming import HEADERS, Film, Mailbox, event
 
 RETRY_AFTER = 5  # seconds
 
@@ -32,7 +33,10 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
 
     @app.post("/v1/drive", response_class=StreamingResponse, responses=responses)
     async def road(body: DriveRequest) -> StreamingResponse:
-        """Follow a plan in the real environment: `moved`, `replanning`, `replanned`, and at last `end` or `error`."""
+        """Follow a plan in the real environment: `moved`, `replanning`, `replanned`, and at last `end` or `error`.
+
+        A new plan streams in as plans do, with `wave` and `frame`.
+        """
         await run_in_threadpool(_check, service, body)
         if not free.acquire(blocking=False):
             raise Full(RETRY_AFTER)
@@ -47,7 +51,7 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
 
         def again(request: PlanRequest) -> Plan:
             """A new plan from the queue that all requests share."""
-            job = _submitted(service, request, stopped)
+            job = _submitted(service, request, stopped, mailbox)
             while not wait([job.ended], timeout=0.2).done:
                 if stopped.is_set():
                     job.ended.cancel()
@@ -79,11 +83,13 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
         return StreamingResponse(_events(mailbox, stopped), 200, HEADERS, "text/event-stream")
 
 
-def _submitted(service: Service, request: PlanRequest, stopped: threading.Event) -> Job:
-    """A job in the queue; where it is full, a drive waits as long as a request may."""
+def _submitted(service: Service, request: PlanRequest, stopped: threading.Event, mailbox: Mailbox | None = None) -> Job:
+    """A job in the queue, its denoising in the mailbox; where it is full, a drive waits as long as a request may."""
     until = time.monotonic() + service.settings.timeout
     while True:
         job = service.job(request, placed=False)
+        if mailbox is not None:
+            job.on_round = Film(job.planner, job.search, mailbox).on_round
         try:
             service.submit(job)
             return job
@@ -107,7 +113,8 @@ def _check(service: Service, body: DriveRequest) -> None:
     model = service.library.describe(body.model)
     if not model.drivable:
         raise UserError(f"there is no environment in which plans of '{body.model}' could be driven")
-    service.library.check(body.model, {"start": body.start, "goal": body.goal})
-    for state in (body.start, body.goal, *body.states):
+    service.library.check(body.model, body.start, body.goal)
+    whole(service.library.get(body.model).preset.domain, body.start, body.goal)
+    for state in body.states:
         if len(state) != model.dim:
             raise UserError(f"a state has {model.dim} numbers here, not {len(state)}")

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,15 @@ import numpy as np
 from compdiffuser.domains import Domain, Space
 from compdiffuser.evaluation.causes import meaning
 from compdiffuser.evaluation.environments import EnvironmentPool
+from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
 from compdiffuser.following.follower import Following, PlanFollower
 from compdiffuser.planning.plan import Plan
 from compdiffuser.presets import Preset
-from compdiffuser.types import Array
-from compdiffuser.web.messages import DriveRequest, PlanRequest
+from compdiffuser.types import Array, UserError
+from compdiffuser.web.ends import whole
+from compdiffuser.web.messages import DriveRequest, PlanRequest, SceneReply
+from compdiffuser.web.scenes import describe
 
 STEPS_PER_EVENT = 10
 
@@ -34,6 +39,7 @@ class Stages:
     def __init__(self) -> None:
         self._idle: dict[Any, list[EnvironmentPool]] = {}
         self._lock = threading.Lock()
+        self._scenes: dict[tuple[str, Space], SceneReply] = {}
 
     def take(self, domain: Domain) -> EnvironmentPool:
         """A pool in this process, whose drive is one episode."""
@@ -46,6 +52,37 @@ class Stages:
     def give_back(self, pool: EnvironmentPool) -> None:
         with self._lock:
             self._idle.setdefault(_key(pool.domain), []).append(pool)
+
+    @contextmanager
+    def lent(self, domain: Domain) -> Iterator[EnvironmentPool]:
+        """A pool for a while; closed where something fails, since nobody knows then what state it is in."""
+        pool = self.take(domain)
+        try:
+            yield pool
+        except BaseException:
+            pool.close()
+            raise
+        self.give_back(pool)
+
+    def placed(self, domain: Domain, start: Sequence[float], goal: Sequence[float]) -> Array:
+        """What is observed [obs] where an episode between two ends begins."""
+        begin, end = (domain.space.places(state) for state in whole(domain, start, goal))
+        with self.lent(domain) as pool:
+            observations, _ = pool.reset([Placement(begin, end, 0)])
+        observed: Array = observations[0]
+        return observed
+
+    def scene(self, domain: Domain) -> SceneReply:
+        """How what moves in a world looks. Raises UserError where it cannot be drawn."""
+        if domain.make is None:
+            raise UserError(f"'{domain.name}' has no simulator that could say how its bodies look")
+        name, space = _key(domain)
+        if (name, space) not in self._scenes:
+            with self.lent(domain) as pool:
+                nowhere = np.zeros(len(space.columns))
+                pool.reset([Task(1, 0) if domain.tasks else Placement(nowhere, nowhere, 0)])
+                self._scenes[name, space] = describe(domain, pool.worlds[0])
+        return self._scenes[name, space]
 
     def close(self) -> None:
         """Close those that are idle."""
@@ -61,11 +98,15 @@ def _key(domain: Domain) -> tuple[str, Space]:
 
 
 class Narrator:
-    """A policy that does what another one does and tells where its agent goes, a few steps at a time."""
+    """A policy that does what another one does and tells what moves where, a few steps at a time."""
 
-    def __init__(self, policy: PlanFollower, space: Space, tell: Callable[[str, Any], None]) -> None:
-        self.policy, self.space, self.tell = policy, space, tell
+    def __init__(
+        self, policy: PlanFollower, space: Space, tell: Callable[[str, Any], None],
+        qpos: Callable[[], Array] | None = None,
+    ) -> None:  # fmt: skip
+        self.policy, self.space, self.tell, self.qpos = policy, space, tell, qpos
         self._path: list[list[float]] = []
+        self._qpos: list[list[float]] = []
         self._started = False
 
     def reset(self, observations: Array, goals: Array) -> None:
@@ -83,9 +124,11 @@ class Narrator:
         return self.policy.decisions
 
     def moved(self, observations: Array) -> None:
-        """Note where the agent is: observations [1, obs]."""
-        (place,) = self.space.agent(self.space.planned(observations))
-        self._path.append([round(float(value), 3) for value in place])
+        """Note how all stands: observations [1, obs]."""
+        (state,) = self.space.planned(observations)
+        self._path.append([round(float(value), 3) for value in state])
+        if self.qpos is not None and len(now := self.qpos()):
+            self._qpos.append([round(float(value), 3) for value in now])
         if len(self._path) == STEPS_PER_EVENT:
             self.flush()
 
@@ -93,7 +136,8 @@ class Narrator:
         """Tell what was not told yet."""
         if self._path:
             path, self._path = self._path, []
-            self.tell("moved", {"path": path})
+            qpos, self._qpos = self._qpos, []
+            self.tell("moved", {"path": path, "qpos": qpos} if qpos else {"path": path})
 
 
 class Driver:
@@ -103,7 +147,7 @@ class Driver:
         self, request: DriveRequest, preset: Preset, again: Callable[[PlanRequest], Plan], tell: Callable[..., None]
     ) -> None:
         states = np.asarray(request.states, float)
-        start, goal = np.asarray(request.start, float), np.asarray(request.goal, float)
+        start, goal = whole(preset.domain, request.start, request.goal)
         self.given: Plan | None = Plan(
             states, states[None], start, goal, 0, space=preset.space, maze=preset.maze, stride=preset.chunks.stride
         )
@@ -134,20 +178,21 @@ def drive(
     """Follow the plan; `tell` gets the agent's path a few steps at a time, and may raise `Stopped`."""
     driver = Driver(request, preset, again, tell)
     follower = PlanFollower(driver, preset, Following(replan=request.replan, seed=request.seed))
-    narrator = Narrator(follower, preset.space, tell)
-    start, goal = (preset.space.places(np.asarray(state, float)) for state in (request.start, request.goal))
-    pool = stages.take(preset.domain)
-    try:
+    start, goal = (preset.space.places(state) for state in whole(preset.domain, request.start, request.goal))
+    with stages.lent(preset.domain) as pool:
+        narrator = Narrator(follower, preset.space, tell, partial(_qpos, pool))
         (result,) = evaluate(
             narrator, preset, episodes=1, seed=request.seed, pool=pool, placements=[(start, goal)]
         )  # fmt: skip
         narrator.moved(pool.observations)
-    except BaseException:
-        pool.close()  # nobody knows what state it is in
-        raise
-    stages.give_back(pool)
     narrator.flush()
     return result
+
+
+def _qpos(pool: EnvironmentPool) -> Array:
+    """qpos of the world in a pool; nothing where it has none."""
+    scene: Callable[[], tuple[Any, Array]] | None = getattr(pool.worlds[0], "scene", None)
+    return np.zeros(0) if scene is None else scene()[1]
 
 
 def verdict(result: EpisodeResult) -> dict[str, Any]:

@@ -30,7 +30,17 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 BODY_SECONDS = 10.0  # for a request's body to arrive
-ROUTES = ("/v1/plan", "/v1/plan/stream", "/v1/models", "/v1/drive", "/healthz", "/metrics", "/openapi.json", "/")
+ROUTES = (
+    "/v1/plan",
+    "/v1/plan/stream",
+    "/v1/models",
+    "/v1/scene",
+    "/v1/drive",
+    "/healthz",
+    "/metrics",
+    "/openapi.json",
+    "/",
+)
 
 
 class Refused(Exception):

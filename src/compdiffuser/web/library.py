@@ -17,19 +17,20 @@ import numpy as np
 
 from compdiffuser.artifact import CONFIG
 from compdiffuser.checks import brief
+from compdiffuser.domains import Domain
 from compdiffuser.domains.mazes import Maze
-from compdiffuser.domains.space import Space
 from compdiffuser.files import pretrained_folder
+from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.planning.checkpoint import locate
 from compdiffuser.planning.planner import Planner
-from compdiffuser.types import Array, UserError
-from compdiffuser.web.messages import MazeReply, ModelReply
+from compdiffuser.presets import Preset
+from compdiffuser.types import UserError
+from compdiffuser.web import ends, examples
+from compdiffuser.web.messages import GroupReply, MazeReply, ModelReply
 
 log = logging.getLogger("compdiffuser.web")
 
 DEFAULT = "pointmaze-giant-stitch-v0"
-EXAMPLE_STEPS = 12
-"""Cells between the start and the goal that the page begins with, where the maze is large enough."""
 
 
 class Unknown(LookupError):
@@ -59,6 +60,7 @@ class Library:
         self._named = bool(names)
         self._loaded: dict[str, Planner] = {}
         self._faults: dict[str, str] = {}
+        self._described: dict[str, ModelReply] = {}
         self._lock = threading.Lock()
 
     @property
@@ -100,7 +102,7 @@ class Library:
         """
         for name in self._folders:
             with suppress(NotReady):
-                self.get(name)
+                self.describe(name)
         if self._faults and (self._named or not self._loaded):
             raise UserError(next(iter(self._faults.values())))
 
@@ -114,28 +116,68 @@ class Library:
             self._faults[name] = f"the model '{name}' failed its trial: {brief(error)}"
             log.exception("the model '%s' is not ready", name)
 
-    def check(self, name: str, states: dict[str, Sequence[float]]) -> None:
-        """Refuse states without room for an agent, where the maze is known."""
-        world = self.get(name).preset.domain
-        if world.maze is not None:
-            world.check_room(states, world.maze.clearance)
+    def check(self, name: str, start: Sequence[float], goal: Sequence[float]) -> None:
+        """Refuse ends without room for an agent, where the maze is known."""
+        ends.check(self.get(name).preset.domain, start, goal)
 
     def describe(self, name: str) -> ModelReply:
+        """What a client is told of a planner."""
         planner = self.get(name)
-        preset = planner.preset
-        layout = preset.maze
-        return ModelReply(
-            name=name,
-            dim=planner.model.dim,
-            horizon=planner.model.horizon,
-            overlap=planner.model.overlap,
-            max_chunks=preset.chunks.most,
-            low=_plain(planner.normalizer.low),
-            high=_plain(planner.normalizer.high),
-            maze=None if layout is None else _maze(layout),
-            example=None if layout is None else _example(layout, preset.space),
-            drivable=preset.domain.make is not None and layout is not None and preset.space.only_positions,
-        )
+        if name not in self._described:
+            self._described[name] = _described(name, planner)
+        return self._described[name].model_copy(update={"title": self._title(name)})
+
+    def _title(self, name: str) -> str:
+        """What people call a planner; where several have a world in common, also what tells it apart."""
+        own = self.get(name).preset
+        same = [each.preset for each in self._loaded.values() if each.preset.domain.name == own.domain.name]
+        notes = []
+        if own.recording is not None and len({each.recording and each.recording.recipe for each in same}) > 1:
+            notes.append(f"{own.recording.recipe} data")
+        if len(own.space.dims) > min(len(each.space.dims) for each in same):
+            notes.append(f"{len(own.space.dims)}D")
+        if len(same) > len({(each.recording and each.recording.recipe, each.space.dims) for each in same}):
+            notes.append(name)
+        return _named(own.domain) + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _named(domain: Domain) -> str:
+    return domain.title or domain.name
+
+
+def _described(name: str, planner: Planner) -> ModelReply:
+    preset = planner.preset
+    domain, layout = preset.domain, preset.maze
+    return ModelReply(
+        name=name,
+        title=_named(domain),
+        dim=planner.model.dim,
+        names=list(preset.space.names),
+        groups=[
+            GroupReply(name=group.name, columns=list(group.columns), asked=group in domain.asked)
+            for group in preset.space.positions
+        ],
+        start_columns=ends.start_columns(domain),
+        goal_columns=ends.goal_columns(domain),
+        horizon=planner.model.horizon,
+        overlap=planner.model.overlap,
+        max_chunks=preset.chunks.most,
+        low=_plain(planner.normalizer.low),
+        high=_plain(planner.normalizer.high),
+        maze=None if layout is None else _maze(layout),
+        recorded=None if layout is not None else examples.recorded(planner),
+        example=examples.example(planner),
+        drivable=domain.make is not None and _followed(preset),
+    )
+
+
+def _followed(preset: Preset) -> bool:
+    """Whether there is a controller that follows plans of a dataset."""
+    try:
+        seen_columns(controller_for(preset), preset)
+    except UserError:
+        return False
+    return True
 
 
 def tried(planner: Planner) -> Planner:
@@ -161,14 +203,3 @@ def _plain(numbers: object) -> list[float]:
 
 def _maze(layout: Maze) -> MazeReply:
     return MazeReply(**layout.grid(), clearance=layout.clearance)
-
-
-def _example(layout: Maze, space: Space) -> dict[str, list[float]] | None:
-    """From the first free cell to one about `EXAMPLE_STEPS` steps away; None where postures are planned."""
-    if not space.only_positions:
-        return None
-    start = layout.free_cells[0]
-    steps: Array = layout.distances(start)
-    goal = min(layout.free_cells, key=lambda cell: (abs(int(steps[cell]) - EXAMPLE_STEPS), cell))
-    ends = {"start": layout.center(start).tolist(), "goal": layout.center(goal).tolist()}
-    return {what: place * len(space.positions) for what, place in ends.items()}

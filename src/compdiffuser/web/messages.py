@@ -85,7 +85,9 @@ class PlanRequest(Steered):
     model: str = Field(max_length=200, examples=["pointmaze-giant-stitch-v0"])
     """A name that `/v1/models` lists."""
     start: State = Field(examples=[[0.0, 0.0]])
+    """A planned state, or its `start_columns` in `/v1/models` alone: the simulator then says in which posture."""
     goal: State = Field(examples=[[52.0, 36.0]])
+    """A planned state, or its `goal_columns` alone."""
 
 
 class PlanQuery(Steered):
@@ -94,14 +96,24 @@ class PlanQuery(Steered):
     model: str = Field(max_length=200)
     start: Numbers
     goal: Numbers
+    columns: Annotated[str, Field(pattern=r"^[0-9]{1,3}(,[0-9]{1,3}){0,63}$", examples=["0,1"])] | None = None
+    """Columns of a planned state that frames and candidates hold; left out, those of all places."""
 
     def request(self) -> PlanRequest:
-        plain = self.model_dump()
+        plain = self.model_dump(exclude={"columns"})
         for name in ("start", "goal"):
             plain[name] = [float(part) for part in plain[name].split(",")]
             if not all(map(math.isfinite, plain[name])):
                 raise UserError(f"the {name} {plain[name]} is not finite")
         return PlanRequest(**plain)
+
+
+class Piece(Message):
+    """A piece of a path."""
+
+    test: str
+    """The test that it failed."""
+    path: list[list[float]]
 
 
 class CandidateReply(Message):
@@ -114,8 +126,12 @@ class CandidateReply(Message):
     """What it began from: noise, a scaffold (a way through the recorded states) or another candidate with noise."""
     refined: bool
     """Whether that was another candidate."""
+    measures: dict[str, float | None]
+    """What each of the judge's tests measured, as a share of the most that passes."""
     path: list[list[float]]
-    """The merged states, thinned."""
+    """The merged states, thinned: places, or the columns that were asked for."""
+    failed: list[Piece]
+    """Tests that it did not pass, each with the piece of the path that failed it."""
 
 
 class Verdict(Message):
@@ -150,6 +166,8 @@ class PlanReply(Message):
     ok: bool
     """Whether the plan is certified."""
     verdict: Verdict
+    why: str
+    """Why it was chosen, in a sentence."""
     origin: Origin
     """What it began from."""
     complete: bool
@@ -197,6 +215,7 @@ class DriveRequest(Message):
 
     model: str = Field(max_length=200)
     start: State
+    """As for a plan."""
     goal: State
     states: Annotated[list[State], Field(min_length=2, max_length=4096)]
     """The plan to follow."""
@@ -221,9 +240,29 @@ class MazeReply(Message):
     """Room that the agent needs around it."""
 
 
+class GroupReply(Message):
+    """Something that has a place."""
+
+    name: str
+    columns: list[int]
+    """Where its x and y, and perhaps z, stand in a planned state."""
+    asked: bool
+    """Whether its place at the goal counts."""
+
+
 class ModelReply(Message):
     name: str
+    title: str
+    """What people call it."""
     dim: int
+    names: list[str]
+    """What each number of a planned state is."""
+    groups: list[GroupReply]
+    """What has a place, the agent first."""
+    start_columns: list[int]
+    """Columns of a planned state that a start has to name."""
+    goal_columns: list[int]
+    """Columns of a planned state that a goal has to name."""
     horizon: int
     overlap: int
     max_chunks: int
@@ -231,9 +270,35 @@ class ModelReply(Message):
     low: list[float]
     high: list[float]
     maze: MazeReply | None
-    example: dict[str, list[float]] | None
+    recorded: list[list[float]] | None
+    """Some recorded places, all groups' one after another, where no maze is known to draw."""
+    example: dict[str, list[float]]
     """A start and a goal to begin with."""
     drivable: bool
+    """Whether its plans can be followed in a simulator."""
+
+
+class Limb(Message):
+    """A part of a body that moves as one."""
+
+    parent: int
+    """The number of the limb that carries it; -1: the world."""
+    pos: list[float]
+    quat: list[float]
+    joints: list[dict[str, str | int | float | list[float]]]
+    """`kind`, where its numbers stand `at` in qpos, `axis`, `pos`, and its `zero`."""
+    shapes: list[dict[str, str | list[float]]]
+    """`kind`, `size`, `pos`, `quat` and `rgba`, as MuJoCo has them."""
+
+
+class SceneReply(Message):
+    """What moves in a world, for a drawing in three dimensions."""
+
+    limbs: list[Limb]
+    qpos: list[float]
+    """How it stands when an episode begins."""
+    pose: list[list[int]]
+    """Pairs: a column of a planned state, and the number of qpos that it is."""
 
 
 class ModelsReply(Message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +23,8 @@ from compdiffuser.planning.repair import chosen
 from compdiffuser.planning.search import Origin
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stages
+from compdiffuser.web.ends import lacks_posture
+from compdiffuser.web.explaining import why
 from compdiffuser.web.library import Library, NotReady, Unknown
 from compdiffuser.web.messages import CandidateReply, Health, Options, OtherReply, PlanReply, PlanRequest, Verdict
 from compdiffuser.web.metrics import Metrics
@@ -53,7 +56,7 @@ class Service:
         planner = self.library.get(request.model)
         evaluations = check(request, planner, self.settings.limits)
         if placed:
-            self.library.check(request.model, {"start": request.start, "goal": request.goal})
+            self.library.check(request.model, request.start, request.goal)
         config = configured(request, planner)
         planner = planner.configured(config)
         first, *others = planner.searches(
@@ -65,6 +68,15 @@ class Service:
         deadline = time.monotonic() + self.settings.timeout
         ways = tuple(Job(planner, search, group, deadline, short, request.wave) for search in others)
         return Job(planner, first, group, deadline, short, request.wave, ways)
+
+    def completed(self, request: PlanRequest) -> PlanRequest:
+        """The same request with a whole start, where it names places alone: as the simulator's body waits there."""
+        domain = self.library.get(request.model).preset.domain
+        if not lacks_posture(domain, request.start):
+            return request
+        self.library.check(request.model, request.start, request.goal)
+        observed = self.stages.placed(domain, request.start, request.goal)
+        return request.model_copy(update={"start": domain.space.planned(observed).astype(float).round(4).tolist()})
 
     def health(self) -> Health:
         """How the server is, and what of it is not ready."""
@@ -104,7 +116,8 @@ class Service:
             outcome = "certified" if job.search.certified else "uncertified"
             self.metrics.plan(outcome, time.monotonic() - job.arrived)
 
-    def reply(self, request: PlanRequest, job: Job, complete: bool) -> PlanReply:
+    def reply(self, request: PlanRequest, job: Job, complete: bool, columns: Sequence[int] | None = None) -> PlanReply:
+        """The reply to a request; paths of candidates hold places, or other `columns` of a planned state."""
         search = job.search
         now = time.monotonic()
         begun = job.begun or now
@@ -112,7 +125,9 @@ class Service:
         options = Options(**{name: getattr(request, name) for name in Options.model_fields})
         options.wave = search.wave
         listed = (
-            [CandidateReply(**each) for each in summary(job.planner, search)] if request.include_candidates else None
+            [CandidateReply(**each) for each in summary(job.planner, search, columns)]
+            if request.include_candidates
+            else None
         )
         return PlanReply(
             model=request.model,
@@ -120,6 +135,7 @@ class Service:
             goal=request.goal,
             ok=plan.ok,
             verdict=verdict(plan),
+            why=why(search),
             origin=cast(Origin, plan.origin),
             complete=complete,
             states=np.asarray(plan.states, float).round(4).tolist(),

@@ -9,7 +9,7 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.progress import Round
 from compdiffuser.planning.search import Search
 from compdiffuser.types import Array
+from compdiffuser.web.explaining import pieces
 
 BETWEEN_FRAMES = 0.06  # seconds
 SHOWN_STATES = 160  # of a candidate's finished path
@@ -76,8 +77,12 @@ def event(kind: str, data: Any) -> str:
 class Film:
     """Frames of one search, thinned in time and along each chunk."""
 
-    def __init__(self, planner: Planner, search: Search, mailbox: Mailbox) -> None:
+    def __init__(
+        self, planner: Planner, search: Search, mailbox: Mailbox, columns: Sequence[int] | None = None
+    ) -> None:
         self.planner = planner
+        self.columns = list(columns or planner.space.columns)
+        """Columns of a planned state that are shown."""
         self.search = search
         self.mailbox = mailbox
         self.wave = 1
@@ -110,6 +115,7 @@ class Film:
             "refined": seen.origin == "refined",
             "candidates": [{"number": number, "n_chunks": own.stop - own.start} for number, own in chains],
             "points": min(POINTS, horizon),
+            "columns": self.columns,
             "scale": SCALE,
         }
         self.mailbox.post("wave", told)
@@ -121,7 +127,7 @@ class Film:
             self.mailbox.post("frame", {"round": 0, "rounds": seen.count, **shown})
 
     def _shown(self, seen: Round, chains: list[tuple[int, slice]]) -> dict[str, list[int]]:
-        """Which rows are shown, and x and y of every shown state of each, one after another.
+        """Which rows are shown, and the columns of every shown state of each, one after another.
 
         A chunk that began from noise and has not moved is still that noise; one that began from a scaffold or from
         another candidate is left out until it has moved, since it never was noise alone.
@@ -134,7 +140,7 @@ class Film:
         return {"rows": np.flatnonzero(moved).tolist(), "points": self._points(estimates[moved])}
 
     def _points(self, chunks: Array) -> list[int]:
-        states = self.planner.space.agent(self.planner.normalizer.denormalize(chunks))
+        states = self.planner.normalizer.denormalize(chunks)[..., self.columns]
         points: list[int] = np.rint(np.nan_to_num(states) * SCALE).astype(int).ravel().tolist()
         return points
 
@@ -154,8 +160,9 @@ def finite(number: float) -> float | None:
     return round(number, 5) if math.isfinite(number) else None
 
 
-def summary(planner: Planner, search: Search) -> list[dict[str, Any]]:
-    """Candidates so far, best first, with their paths."""
+def summary(planner: Planner, search: Search, columns: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """Candidates so far, best first, with their paths: places, or other `columns` of a planned state."""
+    columns = list(columns or planner.space.columns)
     return [
         {
             "number": candidate.number,
@@ -164,14 +171,16 @@ def summary(planner: Planner, search: Search) -> list[dict[str, Any]]:
             "certified": candidate.certified,
             "origin": candidate.origin,
             "refined": candidate.refined,
-            "path": _path(planner.space.agent(planner.states(candidate))),
+            "measures": {name: finite(share) for name, share in candidate.verdict.measures.items()},
+            "path": _path(planner.states(candidate)[:, columns]),
+            "failed": pieces(planner, search, candidate, columns),
         }
         for candidate in search.ranked()
     ]
 
 
 def _path(states: Array) -> list[list[float]]:
-    """Places [T, 2], thinned."""
+    """States [T, n], thinned."""
     index = np.linspace(0, len(states) - 1, min(len(states), SHOWN_STATES)).astype(int)
     path: list[list[float]] = np.nan_to_num(states[index].astype(float)).round(3).tolist()
     return path

@@ -43,6 +43,9 @@ async function ask(path, options = {}) {
 
 export const models = async () => (await ask("/v1/models")).json();
 
+/** How what moves in a model's world looks. */
+export const scene = async (model) => (await ask(`/v1/scene?${new URLSearchParams({ model })}`)).json();
+
 /** Plan, handing each event to its listener; resolves with the plan. */
 export async function plan(problem, listeners, signal) {
   const query = new URLSearchParams(problem);

@@ -10,8 +10,12 @@ const point = (state) => Array.isArray(state) && state.length >= 2 && state.leng
 const path = (states, most) => Array.isArray(states) && states.length > 0 && states.length <= most && states.every(point);
 
 function candidate(made) {
-  return whole(made?.n_chunks, 1, MOST.n_chunks) && maybe(made.score, Number.isFinite) && maybe(made.origin, text) && path(made.path, 10_000);
+  return whole(made?.n_chunks, 1, MOST.n_chunks) && maybe(made.score, Number.isFinite) && maybe(made.origin, text) && path(made.path, 10_000)
+    && maybe(made.failed, (list) => Array.isArray(list) && list.length <= 16 && list.every((piece) => text(piece?.test) && path(piece.path, 1000)))
+    && maybe(made.measures, measures);
 }
+
+const measures = (given) => typeof given === "object" && Object.values(given).every((share) => share === null || Number.isFinite(share));
 
 function options(given) {
   const settings = ["candidates", "steps", "repeats"].every((key) => maybe(given[key], (value) => whole(value, 1, 2 ** 31 - 1)));
@@ -29,7 +33,8 @@ export function sound(plan) {
     && point(plan.start) && point(plan.goal)
     && ["length", "confidence", "seconds"].every((key) => near(plan[key])) && maybe(plan.score, Number.isFinite)
     && maybe(plan.candidates, (list) => Array.isArray(list) && list.length <= MOST.candidates && list.every(candidate))
-    && ["origin", "fault", "verdict.told", "reproduce.python", "reproduce.shell"].every((key) => maybe(key.split(".").reduce((value, part) => value?.[part], plan), text))
+    && ["origin", "fault", "why", "verdict.told", "reproduce.python", "reproduce.shell"].every((key) => maybe(key.split(".").reduce((value, part) => value?.[part], plan), text))
+    && maybe(plan.verdict?.measures, measures) && maybe(plan.verdict?.failed, (list) => Array.isArray(list) && list.every(text))
     && maybe(plan.options, options);
 }
 

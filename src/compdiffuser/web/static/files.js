@@ -6,7 +6,7 @@ import { Sentence } from "./hint.js";
 const FORMAT = "compdiffuser-plan";
 // What the page's style sheet says of the picture, for a file that stands alone.
 const PAINT = ["fill", "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "stroke-dasharray", "opacity",
-  "font-weight", "text-anchor", "dominant-baseline"];
+  "font-weight", "font-size", "paint-order", "text-anchor", "dominant-baseline"];
 
 function save(name, content, type) {
   const blob = content instanceof Blob ? content : new Blob([content], { type });
@@ -18,7 +18,7 @@ function save(name, content, type) {
 /** One entry per button: what it saves of a pane. `whole()` is the link and all plans. */
 export const exporters = {
   json: (pane, name, whole) => save(`${name}.json`, toJson(...whole()), "application/json"),
-  csv: (pane, name) => save(`${name}.csv`, toCsv(pane.plan), "text/csv"),
+  csv: (pane, name) => save(`${name}.csv`, toCsv(pane.plan, pane.view.model.names), "text/csv"),
   svg: (pane, name) => save(`${name}.svg`, toSvg(pane.board.svg), "image/svg+xml"),
   png: async (pane, name) => save(`${name}.png`, await toPng(pane.board.svg), "image/png"),
 };
@@ -40,7 +40,8 @@ export function fromJson(text) {
   return { link, plans };
 }
 
-const toCsv = (plan) => ["x,y", ...plan.states.map((state) => state.join(","))].join("\n") + "\n";
+/** A column for every number of a state; the agent's alone are called x and y. */
+const toCsv = (plan, names) => [names.map((name) => (names.length === 2 ? name.replace("agent ", "") : name)).join(","), ...plan.states.map((state) => state.join(","))].join("\n") + "\n";
 
 function toSvg(svg) {
   const copy = svg.cloneNode(true);

@@ -1,4 +1,4 @@
-// One sentence at the bottom of the page, read aloud by screen readers.
+// One sentence beside the buttons, read aloud by screen readers. It covers nothing.
 
 /** An error whose message is for people. */
 export class Sentence extends Error {}
@@ -6,7 +6,8 @@ export class Sentence extends Error {}
 /** What people are told of an error: its own sentence, or that the page failed. */
 export const told = (error) => (error instanceof Sentence ? error.message : "Something went wrong on this page. Load it again, please.");
 
-const SECONDS = 4;
+const SECONDS = 6;
+const USUAL = "Drag the marks, click the floor, or focus a mark and use the arrow keys.";
 let timer = 0;
 
 /** A sentence that goes after a while. */
@@ -24,5 +25,8 @@ export function warn(sentence) {
 }
 
 export function hush() {
-  document.getElementById("hint").classList.remove("shown");
+  const box = document.getElementById("hint");
+  clearTimeout(timer);
+  box.classList.remove("shown");
+  box.textContent = USUAL;
 }

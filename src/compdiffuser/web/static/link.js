@@ -2,15 +2,17 @@
 
 export const USUAL = { chunks: "auto", candidates: 64, order: "autoregressive", steps: 10, repeats: 8, seed: 0 };
 const MOST = 2 ** 31 - 1;
+const MOST_NUMBERS = 64; // of a state
 const whole = (text, least) => (/^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= MOST ? Number(text) : null);
 const numbers = (text) => {
   const found = (text ?? "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
-  return found.length === 2 && found.every(Number.isFinite) ? found : null;
+  return found.length <= MOST_NUMBERS && found.every(Number.isFinite) ? found : null;
 };
 
-export function encode({ model, start, goal, a, b, compare, planned }) {
+export function encode({ model, start, goal, axes, a, b, compare, planned }) {
   const side = (s) => [s.chunks, s.candidates, s.order, s.steps, s.repeats, s.seed].join(",");
   const parts = { model, start: start.join(","), goal: goal.join(","), a: side(a) };
+  if (axes) parts.axes = axes.join(",");
   if (compare) parts.b = side(b);
   if (planned) parts.planned = "1";
   return "#" + Object.entries(parts).map(([key, value]) => `${key}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&");
@@ -25,6 +27,8 @@ export function decode(hash) {
     const point = numbers(given.get(end));
     if (point) state[end] = point;
   }
+  const axes = (given.get("axes") ?? "").split(",").map((part) => whole(part, 0));
+  if (axes.length === 2 && axes.every((axis) => axis !== null && axis < MOST_NUMBERS)) state.axes = axes;
   for (const key of ["a", "b"]) {
     const settings = side(given.get(key));
     if (settings) state[key] = settings;

@@ -2,43 +2,64 @@
 
 import * as api from "./api.js";
 import { askForToken } from "./door.js";
+import { Fields } from "./fields.js";
 import { Sentence, hint, hush, told, warn } from "./hint.js";
+import { legend } from "./legend.js";
 import { USUAL, decode, encode } from "./link.js";
-import { Maze, rounded } from "./maze.js";
 import { Pane } from "./pane.js";
 import { describe, showResult } from "./result.js";
 import { setUpSharing } from "./sharing.js";
-import { setUpTheme } from "./theme.js";
+import { setUpAbout, setUpDock, setUpTheme } from "./theme.js";
+import { Undo } from "./undo.js";
+import { View, drawable } from "./view.js";
+import { info, setUpWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const SETTINGS = ["chunks", "candidates", "order", "steps", "repeats", "seed"];
-const state = { model: "", start: [0, 0], goal: [0, 0], a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
+const state = { model: "", start: [], goal: [], axes: null, a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
+let able = false; // whether this browser draws three dimensions
 let offer = null; // what the server has: models, orders, limits
+let view = null; // what of the model is drawn; null where nothing can be
 let side = "a"; // whose settings are shown
+let deep = false; // whether three dimensions are shown
 let running = null; // what is under way: how to stop it, and a promise of its end
 
 const panes = { a: new Pane("A", { move: place, hint }), b: new Pane("B", { move: place, hint }) };
 const shown = () => (state.compare ? [panes.a, panes.b] : [panes.a]);
 const sides = () => (state.compare ? ["a", "b"] : ["a"]);
 const model = () => offer.models.find(({ name }) => name === state.model);
+/** The ground of what has a place, whatever is drawn. */
+const above = () => (view.axes ? new View(model()).ground : view.ground);
+const undo = new Undo();
+const fields = new Fields($("ends"), (mark, point) => (refuse(mark, point, above()) ? showEnds() : place(mark, point)));
 
 function remember() {
   history.replaceState(null, "", encode(state));
 }
 
-/** Put the start or the goal somewhere; plans made for another place are forgotten. */
-function place(end, point) {
+/** What the page is now, to come back to. */
+function now() {
+  const kept = sides().filter((key) => panes[key].plan).map((key) => [key, { plan: panes[key].plan, film: panes[key].film, outcome: panes[key].outcome }]);
+  return { link: encode(state), plans: Object.fromEntries(kept) };
+}
+
+/** Put a mark somewhere; plans made for another place are forgotten. */
+function place({ id, end, at }, point) {
+  undo.keep(id, now);
   running?.stop.abort();
   hush();
-  state[end] = point;
+  state[end] = [...state[end]];
+  at.forEach((where, i) => { state[end][where] = point[i]; });
   forgetPlans();
   showEnds();
 }
 
 function showEnds() {
-  for (const end of ["start", "goal"]) {
-    ["x", "y"].forEach((axis, i) => { $(`${end}-${axis}`).value = state[end][i]; });
-    for (const pane of Object.values(panes)) pane.marks.show(end, state[end]);
+  fields.show(state);
+  if (!view) return;
+  for (const pane of Object.values(panes)) {
+    pane.marks.show(state);
+    pane.space?.setEnds(state);
   }
 }
 
@@ -54,14 +75,27 @@ function refresh() {
   const pane = panes[side];
   const busy = running !== null;
   $("plan").textContent = busy ? "Stop" : "Plan";
-  $("another").disabled = busy;
+  $("plan").disabled = !view;
+  $("undo").disabled = busy || !undo.possible;
+  $("another").disabled = busy || !view;
   $("again").disabled = busy || !pane.plan;
   $("drive").disabled = busy || !pane.plan || !model()?.drivable;
+  $("drive").title = model()?.drivable ? "Follow the plan in the real environment" : "There is no simulator for this planner";
   for (const button of document.querySelectorAll("[data-export]")) button.disabled = !pane.plan;
-  $("result-title").textContent = state.compare ? `Result of ${side.toUpperCase()}` : "Result";
-  showResult(pane, $("result"));
+  $("result-title").textContent = state.compare ? "Results" : "Result";
+  showResult(shown(), pane, $("result"));
+  $("result").querySelector("h3").textContent = state.compare ? `Candidates of ${side.toUpperCase()}, best first` : "Candidates, best first";
   $("lines").hidden = !pane.plan;
   for (const language of ["python", "shell"]) $(language).textContent = pane.plan?.reproduce?.[language] ?? "";
+  markStale();
+}
+
+/** Say where settings no longer belong to the plan shown. */
+function markStale() {
+  for (const key of ["a", "b"]) {
+    const made = panes[key].plan?.options;
+    panes[key].stale.hidden = !made || SETTINGS.every((name) => (made[name] ?? state[key][name]) === state[key][name]);
+  }
 }
 
 function showSettings() {
@@ -78,18 +112,37 @@ function showCompare() {
   $("compare").setAttribute("aria-pressed", String(state.compare));
   $("sides").hidden = !state.compare;
   if (!state.compare) side = "a";
+  document.body.classList.toggle("comparing", state.compare);
   $("panes").className = state.compare ? "panes two" : "panes";
-  $("panes").replaceChildren(...shown().map((pane) => pane.root));
+  $("panes").replaceChildren(...(view ? [...shown().map((pane) => pane.root), legend(view)] : [nothing()]));
+  // Beside two maps there is room for results below them, beside one there is none.
+  if (state.compare) $("panes").append($("result"));
+  else document.querySelector(".export").before($("result"));
   showTitles();
   showSettings();
   refresh();
+  $("space").disabled = !able || !view?.flat;
+  if (deep) showSpace(true);
+}
+
+/** What is shown of a planner whose states are single numbers. */
+function nothing() {
+  const box = document.createElement("article");
+  box.className = "pane nothing";
+  box.innerHTML = "<h2>Nothing to draw here</h2><p></p><pre tabindex='0'></pre>";
+  box.querySelector("p").textContent = `A state of “${model().title}” is one number, and a map needs two. Its plans can be had over HTTP and on the command line:`;
+  box.querySelector("pre").textContent = `compdiffuser plan ${state.model} --start=${state.start} --goal=${state.goal}`;
+  return box;
 }
 
 function showModel() {
-  const { maze, max_chunks: most } = model();
-  const layout = new Maze(maze);
-  for (const pane of Object.values(panes)) pane.setMaze(layout);
-  const counts = Array.from({ length: Math.min(offer.limits.chunks, 2 * most) }, (_, k) => k + 1);
+  const chosen = model();
+  view = drawable(chosen) ? new View(chosen, state.axes) : null;
+  state.axes = state.axes && view ? view.axes : null;
+  if (view) for (const pane of Object.values(panes)) pane.setView(view);
+  fields.setModel(chosen);
+  showAxes(chosen);
+  const counts = Array.from({ length: Math.min(offer.limits.chunks, 2 * chosen.max_chunks) }, (_, k) => k + 1);
   $("chunks").replaceChildren(new Option("automatic", "auto"), ...counts.map((k) => new Option(k, k)));
   for (const name of ["candidates", "steps", "repeats"]) $(name).max = offer.limits[name];
   $("model").value = state.model;
@@ -99,8 +152,68 @@ function showModel() {
   }
 }
 
+/** Planners of more than two numbers let one choose which are drawn. */
+function showAxes({ dim, names, groups }) {
+  $("axes").hidden = !view || dim <= 2;
+  const above = groups.some(({ columns }) => columns.length >= 2) ? [new Option("from above", "")] : [];
+  $("axis-x").replaceChildren(...above, ...names.map((name, column) => new Option(name, column)));
+  $("axis-y").replaceChildren(...names.map((name, column) => new Option(name, column)));
+  const [x, y] = view?.axes ?? ["", groups[0]?.columns[1] ?? 1];
+  $("axis-x").value = x;
+  $("axis-y").value = y;
+  $("axis-y").disabled = x === "";
+}
+
+async function chooseAxes() {
+  await halt();
+  undo.keep("axes", now);
+  const x = $("axis-x").value;
+  let y = Number($("axis-y").value);
+  if (x !== "" && Number(x) === y) y = (y + 1) % model().dim;
+  restore({ ...state, axes: x === "" ? null : [Number(x), y] });
+  forgetPlans();
+}
+
+/** Whether this browser draws in three dimensions at all. */
+function canDraw() {
+  const canvas = document.createElement("canvas");
+  const able = canvas.getContext("webgl2");
+  able?.getExtension("WEBGL_lose_context")?.loseContext();
+  return Boolean(able);
+}
+
+/** Three dimensions for the panes shown, or the map again. */
+async function showSpace(on) {
+  const wanted = on && view?.flat;
+  deep = Boolean(wanted);
+  $("space").setAttribute("aria-pressed", String(deep));
+  if (!wanted) {
+    for (const pane of Object.values(panes)) pane.setSpace(null);
+    return;
+  }
+  const name = state.model;
+  try {
+    const [{ Space }, described] = await Promise.all([import("./space.js"), model().drivable ? api.scene(name).catch(() => null) : null]);
+    if (!deep || name !== state.model) return;
+    for (const [key, pane] of Object.entries(panes)) {
+      const shown = key === "a" || state.compare;
+      pane.setSpace(shown ? new Space(tooSlow) : null, described);
+      pane.space?.setEnds(state);
+    }
+  } catch {
+    showSpace(false);
+    hint("Three dimensions cannot be drawn here; this is the map.");
+  }
+}
+
+function tooSlow() {
+  showSpace(false);
+  hint("This machine draws three dimensions too slowly; this is the map.");
+}
+
 function problem(settings) {
-  return { model: state.model, start: state.start.join(","), goal: state.goal.join(","), wave: offer.wave, ...settings };
+  const columns = view.columns.join(",");
+  return { model: state.model, start: state.start.join(","), goal: state.goal.join(","), wave: offer.wave, columns, ...settings };
 }
 
 /** Stop what is under way, and wait until it has cleaned up. */
@@ -136,7 +249,7 @@ async function all(promises) {
 }
 
 async function plan(wave = {}) {
-  if (!$("form").reportValidity() || ["start", "goal"].some((end) => refuse(end, state[end]))) return;
+  if (!view || !$("form").reportValidity() || view.marks.some((mark) => refuse(mark, mark.at.map((where) => state[mark.end][where])))) return;
   await busy(async (signal) => {
     const keys = sides();
     state.planned = false;
@@ -169,9 +282,9 @@ async function drive() {
 }
 
 /** Say why a mark cannot stand somewhere; false where it can. */
-function refuse(end, point) {
-  const reason = panes.a.board.maze.refusal(point);
-  if (reason) hint(`The ${end} ${reason}. Choose a place on open floor.`);
+function refuse({ name, at }, point, ground = view.ground) {
+  const reason = at.length >= 2 ? ground.refusal(point.slice(0, 2)) : point.every(Number.isFinite) ? null : "needs a number";
+  if (reason) hint(`The ${name} ${reason}. Choose another place.`);
   return Boolean(reason);
 }
 
@@ -185,10 +298,13 @@ function whole() {
 async function takeOver(link, plans) {
   const given = decode(link);
   const names = [given.model, ...Object.values(plans).map((made) => made.model)];
-  const strange = names.find((name) => !usable().some((known) => known.name === name));
+  const strange = names.find((name) => !offer.models.some((known) => known.name === name));
   if (strange !== undefined) throw new Sentence(`This server has no model '${strange.slice(0, 100)}'.`);
   if (new Set(names).size > 1) throw new Sentence("The plan in this file is for another model than its link.");
+  const { dim } = offer.models.find(({ name }) => name === given.model);
+  if (Object.values(plans).some(({ states }) => states.some((row) => row.length !== dim))) throw new Sentence("The plan in this file is damaged.");
   await halt();
+  undo.keep("import", now);
   restore(given);
   for (const [key, made] of Object.entries(plans)) panes[key].show(made);
   state.planned = Boolean(panes.a.plan);
@@ -196,21 +312,39 @@ async function takeOver(link, plans) {
   refresh();
 }
 
-/** Models whose plans can be drawn on a map. */
-const usable = () => offer.models.filter(({ maze, dim }) => maze && dim === 2);
+async function takeBack() {
+  if (!undo.possible) return;
+  await halt();
+  hush();
+  const { link, plans } = undo.take();
+  restore({ axes: null, ...decode(link) });
+  for (const [key, kept] of Object.entries(plans)) panes[key].bring(kept);
+  state.planned = decode(link).planned;
+  remember();
+  refresh();
+}
 
 /** Take over what a link says, as far as this server has it. */
 function restore(given) {
-  const known = usable().some(({ name }) => name === given.model);
+  const known = offer.models.some(({ name }) => name === given.model);
   if (given.model && !known) warn(`This server has no model '${given.model}'.`);
   if (known) state.model = given.model;
-  const { example } = model();
-  Object.assign(state, { start: given.start ?? example.start, goal: given.goal ?? example.goal });
+  const { example, dim, start_columns: starts, goal_columns: goals } = model();
+  const fits = (values, columns) => (values?.length === columns.length ? values : null);
+  Object.assign(state, { start: fits(given.start, starts) ?? example.start, goal: fits(given.goal, goals) ?? example.goal });
+  state.axes = given.axes && given.axes.every((column) => column < dim) && dim > 2 ? given.axes : null;
   for (const key of ["a", "b"]) if (given[key]) state[key] = { ...given[key] };
   state.compare = Boolean(given.compare);
   showModel();
   showEnds();
   showCompare();
+}
+
+/** A change of a kind that can be taken back, once nothing is under way. */
+async function change(kind, task) {
+  await halt();
+  undo.keep(kind, now);
+  task();
 }
 
 function listen() {
@@ -226,37 +360,32 @@ function listen() {
     plan();
   });
   $("drive").addEventListener("click", drive);
-  $("compare").addEventListener("click", async () => {
-    await halt();
+  $("undo").addEventListener("click", takeBack);
+  $("space").addEventListener("click", () => showSpace(!deep));
+  $("compare").addEventListener("click", () => change("compare", () => {
     state.compare = !state.compare;
     panes.b.forget();
     if (state.compare) state.planned = false;
     showCompare();
     remember();
-  });
-  $("model").addEventListener("change", async () => {
-    await halt();
-    restore({ ...state, model: $("model").value, start: null, goal: null });
+  }));
+  $("model").addEventListener("change", () => change("model", () => {
+    restore({ ...state, model: $("model").value, start: null, goal: null, axes: null });
     forgetPlans();
-  });
+  }));
+  for (const id of ["axis-x", "axis-y"]) $(id).addEventListener("change", chooseAxes);
   for (const name of SETTINGS) {
     $(name).addEventListener("change", () => {
       const value = $(name).value;
       if (!$(name).checkValidity()) return;
+      undo.keep(name, now);
       state[side][name] = name === "order" || value === "auto" ? value : Number(value);
       state.planned = false;
       showTitles();
       remember();
+      $("undo").disabled = running !== null;
+      markStale();
     });
-  }
-  for (const end of ["start", "goal"]) {
-    for (const axis of ["x", "y"]) {
-      $(`${end}-${axis}`).addEventListener("change", () => {
-        const point = rounded(["x", "y"].map((each) => Number.parseFloat($(`${end}-${each}`).value)));
-        if (refuse(end, point)) showEnds();
-        else place(end, point);
-      });
-    }
   }
   for (const button of document.querySelectorAll("[data-side]")) {
     button.addEventListener("click", () => {
@@ -266,6 +395,14 @@ function listen() {
     });
   }
   addEventListener("hashchange", () => start(decode(location.hash)));
+  addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input:not([type=range]), select, dialog");
+    if (event.key === "3" && !typing && !event.ctrlKey && !event.metaKey && !$("space").disabled) showSpace(!deep);
+    if (event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !typing && !$("undo").disabled) {
+      event.preventDefault();
+      takeBack();
+    }
+  });
 }
 
 async function start(given) {
@@ -276,8 +413,13 @@ async function start(given) {
 }
 
 async function begin() {
-  setUpTheme($("theme"));
+  setUpTheme($("theme"), () => { if (deep) showSpace(true); });
+  setUpAbout($("about"), $("about-close"));
+  setUpDock(document.querySelector(".dock"));
+  setUpWords($("words"));
+  for (const spot of document.querySelectorAll("[data-info]")) spot.replaceWith(info(spot.dataset.info));
   setUpSharing({ whole, takeOver, current: () => ({ pane: panes[side], name: `plan-${state.model}` }) });
+  hush();
   api.onTokenAsked(askForToken);
   try {
     offer = await api.models();
@@ -285,18 +427,14 @@ async function begin() {
     warn(told(error));
     return;
   }
-  const names = usable().map(({ name }) => name);
-  if (!names.length) {
-    document.querySelector("main").inert = true;
-    warn("No model of this server has a maze that could be drawn here. Its plans can be had over HTTP.");
-    return;
-  }
-  $("model").replaceChildren(...names.map((name) => new Option(name, name)));
+  $("model").replaceChildren(...offer.models.map(({ name, title }) => new Option(title, name)));
   $("order").replaceChildren(...offer.orders.map((name) => new Option(name, name)));
-  state.model = names.includes(offer.default) ? offer.default : names[0];
+  state.model = offer.models.some(({ name }) => name === offer.default) ? offer.default : offer.models[0].name;
   listen();
   await start(decode(location.hash));
   document.documentElement.dataset.ready = "true";
+  able = canDraw(); // after the page can be used: it takes a moment
+  $("space").disabled = !able || !view?.flat;
 }
 
 begin();

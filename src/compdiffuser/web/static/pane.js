@@ -1,11 +1,12 @@
-// One map with its own plan: streams the denoising in, shows the result, drives along it.
+// One map with its own plan: streams the denoising in, shows the result, drives along it, and plays all that again.
 
 import * as api from "./api.js";
 import { Board } from "./board.js";
+import { Film } from "./film.js";
 import { told } from "./hint.js";
 import { Marks } from "./marks.js";
+import { Timeline } from "./timeline.js";
 
-const STEPS_PER_FRAME = 4; // environment steps that the agent moves per picture
 const TRIES = 5; // before a busy server is left alone
 
 function wait(seconds, signal) {
@@ -21,26 +22,69 @@ export class Pane {
     this.name = name;
     this.root = document.createElement("article");
     this.root.className = "pane";
-    this.root.innerHTML = "<header><strong></strong><span class='state'></span></header><progress class='idle' value='0' max='1' aria-label='Denoising'></progress>";
-    [this.title, this.state] = this.root.querySelectorAll("strong, .state");
-    this.progress = this.root.querySelector("progress");
+    this.root.innerHTML = `
+      <header><h2></h2><span class='stale' hidden>settings changed since</span><span class='state'></span></header>
+      <progress class='idle' value='0' max='1' aria-label='Denoising'></progress>
+      <div class='stage'></div>
+      <div class='below'><span class='scale'><i></i><b></b></span><output class='coords' aria-hidden='true'></output></div>`;
+    const find = (selector) => this.root.querySelector(selector);
+    [this.title, this.state, this.stale] = [find("h2"), find(".state"), find(".stale")];
+    [this.progress, this.stage] = [find("progress"), find(".stage")];
     this.board = new Board(`Map ${name}`);
-    this.root.append(this.board.svg);
+    this.stage.append(this.board.svg);
     this.marks = new Marks(this.board, handlers);
+    this.timeline = new Timeline(`plan ${name}`, (moment) => this.draw(moment));
+    this.root.append(this.timeline.root);
+    this.#measure(find(".coords"), find(".scale"));
     this.plan = null;
   }
 
-  setMaze(maze) {
-    this.board.setMaze(maze);
-    this.marks.setMaze(maze);
+  /** Coordinates at the pointer, and a length to compare with. */
+  #measure(coords, scale) {
+    this.board.svg.addEventListener("pointermove", (event) => {
+      const { ground, view } = this.board;
+      const [x, y] = this.board.point(event);
+      const inside = x >= ground.left && x <= ground.right && y >= ground.bottom && y <= ground.top;
+      coords.textContent = inside ? `${view.labels[0]} ${x.toFixed(2)}, ${view.labels[1]} ${y.toFixed(2)}` : "";
+    });
+    this.board.svg.addEventListener("pointerleave", () => { coords.textContent = ""; });
+    this.board.onScale = ({ length, pixels }) => {
+      scale.querySelector("i").style.width = `${pixels}px`;
+      scale.querySelector("b").textContent = `${length}${this.board.ground.metres ? " m" : ""}`;
+    };
+  }
+
+  setView(view) {
+    this.setSpace(null);
+    this.view = view;
+    this.board.setView(view);
+    this.marks.setView(view);
     this.forget();
   }
 
   forget() {
     this.plan = null;
     this.outcome = null;
+    this.film = null;
+    this.timeline.clear();
     this.board.clear();
+    this.space?.clear();
+    this.stale.hidden = true;
     this.say("");
+  }
+
+  /** Draw in three dimensions with `space`; null: on the map. */
+  setSpace(space, described = null) {
+    if (!space && !this.space) return;
+    this.space?.close();
+    this.space = space;
+    this.stage.classList.toggle("deep", Boolean(space));
+    if (space) {
+      this.stage.append(space.root);
+      space.setWorld(this.view, described);
+    }
+    const moment = this.film?.at(this.timeline.time);
+    if (moment) this.draw(moment);
   }
 
   say(sentence, mood = "") {
@@ -48,29 +92,41 @@ export class Pane {
     this.state.className = `state ${mood}`;
   }
 
+  /** Draw a moment of the film. */
+  draw(moment) {
+    if (this.space) this.space.draw(this, moment);
+    else this.#drawMap(moment);
+  }
+
+  #drawMap(moment) {
+    if (!moment.driving) {
+      if (moment.frame) this.board.showFrame(moment.frame);
+      else if (this.plan) {
+        this.board.showPlan(this.plan);
+        this.board.endDrive();
+      }
+    } else {
+      this.board.showPlan(this.plan);
+      const { states, replans } = this.film;
+      this.board.showDrive({ states: states.slice(0, Math.max(1, moment.step)), replans: replans.slice(0, moment.replans), frame: moment.frame });
+    }
+  }
+
   /** Plan a problem; resolves with the plan, or null when it was stopped. */
   async run(problem, signal) {
     this.forget();
     this.say("waiting …");
-    this.frames = 0;
-    let doing = "";
-    const listeners = {
-      wave: (data) => {
-        doing = `${data.refined ? "refining" : "denoising"}${data.wave > 1 ? `, wave ${data.wave}` : ""}`;
-        this.board.beginWave(data.candidates, data.points, data.scale);
-      },
-      frame: ({ round, rounds, rows, points }) => {
-        this.frames += 1;
-        this.root.dataset.frames = this.frames;
-        this.progress.className = "";
-        this.progress.value = round / rounds;
-        this.say(`${doing}: ${round ? `round ${round} of ${rounds}` : "noise"}`);
-        this.board.drawFrame(rows, points);
-      },
-    };
+    this.film = new Film();
+    this.timeline.load(this.film, true);
+    const listeners = this.#denoising((frame) => {
+      this.root.dataset.frames = Number(this.root.dataset.frames ?? 0) + 1;
+      this.film.addFrame(frame);
+      this.timeline.grown(false);
+    }, (text) => this.say(text));
     try {
       this.show(await this.#patiently(() => api.plan(problem, listeners, signal), signal));
     } catch (error) {
+      this.timeline.clear();
       this.board.clear();
       const stopped = error.name === "AbortError";
       this.say(stopped ? "stopped" : told(error), stopped ? "" : "bad");
@@ -79,6 +135,24 @@ export class Pane {
       this.progress.className = "idle";
     }
     return this.plan;
+  }
+
+  /** Listeners that turn the server's waves and rounds into frames of a film. */
+  #denoising(add, say) {
+    let [wave, doing] = [null, ""];
+    return {
+      wave: (data) => {
+        wave = data;
+        doing = `${data.refined ? "refining" : "denoising"}${data.wave > 1 ? `, wave ${data.wave}` : ""}`;
+      },
+      frame: ({ round, rounds, rows, points }) => {
+        this.progress.className = "";
+        this.progress.value = round / rounds;
+        const when = round ? `round ${round} of ${rounds}` : "noise";
+        say(`${doing}: ${when}`);
+        add({ wave, rows, points, text: `${wave.wave > 1 ? `wave ${wave.wave}, ` : ""}${wave.refined ? "refined, " : ""}${when}` });
+      },
+    };
   }
 
   async #patiently(attempt, signal) {
@@ -94,52 +168,73 @@ export class Pane {
   }
 
   show(plan) {
-    this.plan = plan;
-    this.board.drawPlan(plan);
+    this.film ??= new Film();
+    this.film.addPlan("the plan");
+    this.bring({ plan, film: this.film, outcome: null });
+  }
+
+  /** What was shown before, with its film. */
+  bring({ plan, film, outcome }) {
+    Object.assign(this, { plan, film, outcome });
+    this.timeline.load(film);
+    this.timeline.seek(film.seconds);
     const facts = [`K ${plan.n_chunks}`, `${plan.length.toFixed(0)} m`, `${plan.seconds.toFixed(1)} s`].join(" · ");
     this.say(`${plan.ok ? "certified" : "not certified"} · ${facts}`, plan.ok ? "good" : "bad");
+  }
+
+  /** Show one of the other candidates beside the plan; null ends that. */
+  lookAt(candidate) {
+    if (candidate && !this.board.shown) this.timeline.seek(this.film.cut);
+    this.board.lookAt(candidate);
   }
 
   /** Follow the plan in the real environment, the agent moving as it goes. */
   async drive(signal) {
     const { model, start, goal, states } = this.plan;
-    this.board.beginDrive(start);
+    const { film, timeline } = this;
+    film.cutDrive();
+    this.board.endDrive();
+    film.addSteps([this.#begin(states[0])]);
+    timeline.load(film, true);
+    timeline.seek(film.cut);
     this.say("driving …");
-    const coming = [];
-    let ended = false;
     const listeners = {
-      moved: ({ path }) => coming.push(...path),
+      ...this.#denoising((frame) => { film.addFrame(frame, true); timeline.grown(true); }, () => this.say("the agent is lost and gets a new plan …")),
+      moved: ({ path, qpos }) => {
+        film.addSteps(path, qpos);
+        timeline.grown(true);
+      },
       replanning: () => this.say("the agent is lost and gets a new plan …"),
       replanned: ({ states: again }) => {
-        this.board.drawReplan(again);
+        film.addReplan(again);
         this.say("driving on …");
       },
     };
-    const arrival = this.#animate(coming, () => signal.aborted || (ended && !coming.length));
+    const round = (state) => state.map((value) => Math.round(value * 1000) / 1000);
     try {
-      const outcome = await api.drive({ model, start, goal, states }, listeners, signal);
-      ended = true;
-      await arrival;
+      const outcome = await api.drive({ model, start, goal, states: states.map(round) }, listeners, signal);
+      await timeline.close(signal);
       signal.throwIfAborted();
       this.outcome = outcome;
       this.say(outcome.sentence, outcome.success ? "good" : "bad");
       return outcome;
     } catch (error) {
-      ended = true;
-      coming.length = 0;
-      await arrival;
+      timeline.pause();
+      timeline.live = false;
       if (this.plan) this.say(error.name === "AbortError" ? "the drive was stopped" : told(error), "bad");
       throw error;
+    } finally {
+      this.progress.className = "idle";
     }
   }
 
-  async #animate(coming, over) {
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    while (!over()) {
-      await new Promise((next) => requestAnimationFrame(next));
-      // A page in the background gets few pictures; it catches up instead of falling behind.
-      const count = still ? coming.length : Math.max(STEPS_PER_FRAME, Math.ceil(coming.length / 120));
-      if (coming.length) this.board.moveAgent(coming.splice(0, count));
-    }
+  /** Where a drive begins: as the plan does, in the places that were given. */
+  #begin(first) {
+    const { start_columns: columns } = this.view.model;
+    const state = [...first];
+    const given = this.plan.start;
+    if (given.length === state.length) return [...given];
+    columns.forEach((column, i) => { state[column] = given[i]; });
+    return state;
   }
 }

@@ -1,74 +1,116 @@
-// What is known of a plan, in words and numbers, and its candidates as a list one can walk through.
+// What is known of plans, side by side where there are two, and the candidates of one as a list to walk through.
+
+import { ORIGINS, TESTS, info } from "./words.js";
+
+const LONG = 34; // characters of a sentence
 
 const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+const percent = (share) => (share === null || share === undefined ? "over" : `${Math.round(100 * share)}%`);
 
-// What a plan can begin from.
-const ORIGINS = { noise: "noise", scaffold: "a scaffold", refined: "a candidate" };
+function make(name, text = "", className = "") {
+  return Object.assign(document.createElement(name), { textContent: text, className });
+}
 
-export function showResult(pane, root) {
-  const { plan, outcome } = pane;
-  root.hidden = !plan;
-  if (!plan) return;
-  const facts = [
-    ["Verdict", plan.ok ? "certified" : "uncertified", plan.ok ? "good" : "bad"],
-    ["Chunks K", plan.n_chunks],
-    ["Confidence", number(plan.confidence, 2)],
-    ["Planning time", `${number(plan.seconds, 1)} s`],
-    ["Length", `${number(plan.length, 1)} m`],
-    ["Score", number(plan.score, 2)],
-    ["Began from", ORIGINS[plan.origin] ?? "–"],
-  ];
-  if (plan.verdict && !plan.ok) facts.push(["Certificate", `${plan.verdict.told}.`, "bad wide"]);
-  if (plan.fault) facts.push(["In this maze", `The plan ${plan.fault}.`, "bad wide"]);
-  if (!plan.complete) facts.push(["Time", "Time ran out before all candidates were made.", "bad wide"]);
-  if (outcome) facts.push(["Drive", outcome.sentence, `${outcome.success ? "good" : "bad"} wide`]);
-  root.querySelector("dl").replaceChildren(...facts.map(fact));
-  listCandidates(pane, root.querySelector("ol"));
+/** Facts of one plan: [text, mood] by their terms. */
+function facts({ plan, outcome }) {
+  const measures = Object.entries(plan.candidates?.[0]?.measures ?? plan.verdict?.measures ?? {});
+  const failed = plan.verdict?.failed ?? [];
+  const compared = measures.filter(([test]) => (failed.length ? failed.includes(test) : test !== "steps" && test !== "ends"));
+  const worst = compared.sort(([, a], [, b]) => (b ?? Infinity) - (a ?? Infinity))[0];
+  const found = {
+    Verdict: [plan.ok ? "certified" : "not certified", plan.ok ? "good" : "bad"],
+    "Worst test": [worst ? `${TESTS[worst[0]]?.title ?? worst[0]}: ${percent(worst[1])}` : "–", failed.includes(worst?.[0]) ? "bad" : ""],
+    "Chunks K": [String(plan.n_chunks)],
+    Length: [`${number(plan.length, 1)} m`],
+    "Planning time": [`${number(plan.seconds, 1)} s`],
+    "Began from": [ORIGINS[plan.origin] ?? "–"],
+  };
+  if (plan.why) found.Chosen = [plan.why];
+  if (plan.fault) found["In this maze"] = [`The plan ${plan.fault}.`, "bad"];
+  if (!plan.complete) found.Time = ["Time ran out before all candidates were made.", "bad"];
+  if (outcome) found.Drive = [outcome.sentence, outcome.success ? "good" : "bad"];
+  return found;
+}
+
+/** One table for all plans shown; `current` is the one whose candidates are listed. */
+export function showResult(panes, current, root) {
+  const planned = panes.filter(({ plan }) => plan);
+  root.hidden = !planned.length;
+  if (!planned.length) return;
+  const all = panes.map((pane) => (pane.plan ? facts(pane) : {}));
+  const terms = [...new Set(all.flatMap((found) => Object.keys(found)))];
+  const names = panes.length > 1 ? panes.map(({ name }) => `${name}: `) : [""];
+  const rows = terms.map((term) => row(term, all.map((found) => found[term] ?? ["–"]), term, names));
+  const tests = Object.keys(TESTS).filter((test) => planned.some(({ plan }) => test in (plan.verdict?.measures ?? {})));
+  if (tests.length) rows.push(part("Tests, each as a share of its limit", panes.length));
+  rows.push(...tests.map((test) => row(test, panes.map(({ plan }) => measured(plan, test)), TESTS[test].title, names)));
+  const head = make("tr");
+  head.append(make("td"), ...panes.map((pane) => Object.assign(make("th", pane.name), { scope: "col" })));
+  const table = root.querySelector("#facts");
+  table.replaceChildren(...(panes.length > 1 ? [head] : []), ...rows);
+  listCandidates(current, root.querySelector("ol"));
+  root.querySelector(".list").hidden = !current.plan?.candidates?.length;
+}
+
+function measured(plan, test) {
+  if (!plan?.verdict?.measures || !(test in plan.verdict.measures)) return ["–"];
+  const failed = plan.verdict.failed.includes(test);
+  return [`${failed ? "✗" : "✓"} ${percent(plan.verdict.measures[test])}`, failed ? "bad" : "good"];
+}
+
+/** A row with a cell for each plan; sentences share one, each after the name of its plan. */
+function row(key, cells, term, names) {
+  const made = make("tr");
+  const title = Object.assign(make("th"), { scope: "row" });
+  title.append(make("span", term), info(key));
+  if (cells.some(([text]) => text.length > LONG)) {
+    const cell = Object.assign(make("td", "", "long"), { colSpan: cells.length });
+    cell.append(...cells.map(([text, mood = ""], i) => make("p", names[i] + text, mood)));
+    made.append(title, cell);
+  } else made.append(title, ...cells.map(([text, mood = ""]) => make("td", text, mood)));
+  return made;
+}
+
+function part(text, columns) {
+  const made = make("tr", "", "part");
+  made.append(Object.assign(make("th", text), { colSpan: columns + 1, scope: "rowgroup" }));
+  return made;
 }
 
 /** A plan in one sentence. */
 export function describe(name, { ok, n_chunks: k, length, seconds }) {
   const verdict = ok ? "certified" : "not certified";
-  return `${name} has ${k} chunks, is ${length.toFixed(0)} m long, ${verdict}, and took ${seconds.toFixed(1)} s.`;
+  return `${name} has ${k} chunk${k > 1 ? "s" : ""}, is ${length.toFixed(0)} m long, ${verdict}, and took ${seconds.toFixed(1)} s.`;
 }
 
-function fact([term, text, mood = ""]) {
-  const box = document.createElement("div");
-  const [title, value] = [document.createElement("dt"), document.createElement("dd")];
-  title.textContent = term;
-  value.textContent = text;
-  value.className = mood.replace("wide", "").trim();
-  box.className = mood.includes("wide") ? "wide" : "";
-  box.append(title, value);
-  return box;
-}
-
-function listCandidates({ board, plan }, list) {
-  const items = (plan.candidates ?? []).map((candidate, rank) => {
-    const button = document.createElement("button");
+function listCandidates(pane, list) {
+  const { board, plan } = pane;
+  const items = (plan?.candidates ?? []).map((candidate, rank) => {
+    const button = make("button", "", rank ? "" : "chosen");
     button.type = "button";
     button.setAttribute("aria-pressed", "false");
-    const verdict = candidate.certified ? "certified" : "uncertified";
+    const failed = (candidate.failed ?? []).map(({ test }) => TESTS[test]?.name ?? test);
+    const verdict = candidate.certified ? "certified" : failed.join(", ") || "not certified";
     const cells = [`${rank + 1}.`, `K ${candidate.n_chunks}`, `score ${number(candidate.score, 2)}`, verdict];
-    button.append(...cells.map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+    button.append(...cells.map((text) => make("span", text)));
     button.lastChild.className = `verdict ${candidate.certified ? "good" : ""}`;
     const begun = candidate.origin in ORIGINS ? `, began from ${ORIGINS[candidate.origin]}` : "";
     button.title = (rank ? "Show this candidate on the map" : "The chosen plan") + begun;
-    if (rank === 0) button.classList.add("chosen");
     const held = () => list.querySelector("[aria-pressed='true']");
-    const look = (path) => board.lookAt(rank || path !== candidate.path ? path : null);
-    button.addEventListener("pointerenter", () => look(candidate.path));
-    button.addEventListener("pointerleave", () => board.lookAt(held()?.path ?? null));
+    const look = (shown) => pane.lookAt(rank || shown !== candidate ? shown : null);
+    button.addEventListener("pointerenter", () => look(candidate));
+    button.addEventListener("pointerleave", () => pane.lookAt(held()?.candidate ?? null));
     button.addEventListener("click", () => {
       const pressed = button !== held();
       held()?.setAttribute("aria-pressed", "false");
       button.setAttribute("aria-pressed", String(pressed));
-      look(pressed ? candidate.path : null);
+      look(pressed ? candidate : null);
     });
-    button.path = candidate.path;
-    const item = document.createElement("li");
+    button.candidate = candidate;
+    const item = make("li");
     item.append(button);
     return item;
   });
   list.replaceChildren(...items);
+  board.lookAt?.(null);
 }

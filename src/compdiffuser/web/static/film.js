@@ -1,0 +1,70 @@
+// What happened, kept: every round of denoising and every step of a drive, to be looked at again at any speed.
+
+const FRAME_SECONDS = 0.1; // that a round of denoising is shown
+const STEP_SECONDS = 1 / 120; // that a step of a drive is shown
+const MOST_FRAMES = 2000; // later ones are shown but not kept
+
+export class Film {
+  constructor() {
+    this.frames = []; // rounds of denoising, then the plan
+    this.steps = []; // rounds and steps of the drive
+    this.states = []; // of the drive, [n, D]
+    this.qpos = [];
+    this.replans = [];
+  }
+
+  /** A moment is what is shown at some time: `end` is when it ends, in seconds of its part. */
+  #add(list, moment, seconds) {
+    list.push({ ...moment, end: (list.at(-1)?.end ?? 0) + seconds });
+  }
+
+  addFrame(frame, driving = false) {
+    const list = driving ? this.steps : this.frames;
+    if (list.length >= MOST_FRAMES && !driving) return;
+    const packed = { ...frame, rows: Uint16Array.from(frame.rows), points: Int32Array.from(frame.points) };
+    this.#add(list, { frame: packed, text: frame.text, step: this.states.length, replans: this.replans.length }, FRAME_SECONDS);
+  }
+
+  addPlan(text) {
+    this.#add(this.frames, { plan: true, text }, 4 * FRAME_SECONDS);
+  }
+
+  addSteps(states, qpos = []) {
+    states.forEach((state, i) => {
+      this.states.push(state);
+      this.qpos.push(qpos[i] ?? null);
+      this.#add(this.steps, { step: this.states.length, replans: this.replans.length, text: `step ${this.states.length - 1}` }, STEP_SECONDS);
+    });
+  }
+
+  addReplan(states) {
+    this.replans.push(states);
+  }
+
+  /** Forget the drive. */
+  cutDrive() {
+    Object.assign(this, { steps: [], states: [], qpos: [], replans: [] });
+  }
+
+  /** Seconds until the drive begins, and altogether. */
+  get cut() { return this.frames.at(-1)?.end ?? 0; }
+
+  get seconds() { return this.cut + (this.steps.at(-1)?.end ?? 0); }
+
+  /** What is shown at a time; `share` says how much of a step of the drive has passed. */
+  at(seconds) {
+    const driving = this.steps.length > 0 && seconds > this.cut;
+    const list = driving ? this.steps : this.frames;
+    const time = driving ? seconds - this.cut : seconds;
+    let [low, high] = [0, list.length - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (list[middle].end < time) low = middle + 1;
+      else high = middle;
+    }
+    const moment = list[low];
+    if (!moment) return null;
+    const share = moment.frame ? 1 : Math.min(1, Math.max(0, 1 - (moment.end - time) / STEP_SECONDS));
+    return { ...moment, driving, share };
+  }
+}

@@ -1,13 +1,13 @@
-"""The pictures of docs/method.md, made with the shipped planners of the giant maze and of large-explore.
+"""Pictures of docs/method.md and docs/reproduction.md, made with shipped planners.
 
 Run it from the project's folder whenever those planners change:
 
-    .venv/bin/python docs/make_pictures.py              # all four
+    .venv/bin/python docs/make_pictures.py              # all of them
     .venv/bin/python docs/make_pictures.py --only chunks
 
-It takes some minutes on two CPU cores and overwrites docs/images/method-*.png. The sampler is the default one, but
-candidates are few, so scores are somewhat worse than those of a default plan. Verdicts come from two sources that need
-not agree: the certificate, which knows the model only, and the maze's own walls.
+It takes some minutes on two CPU cores and overwrites docs/images/method-*.png and paper-*.png. The sampler is the
+default one, but candidates are few, so scores are somewhat worse than those of a default plan. Verdicts come from two
+sources that need not agree: the certificate, which knows the model only, and the maze's own walls.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from matplotlib.ticker import FormatStrFormatter
 from PIL import Image
 
 from compdiffuser.domains import PLANE
+from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.plotting.mazes import draw_maze
 from compdiffuser.plotting.plans import chunk_colors
+from compdiffuser.types import Array
 
 MODEL = "pointmaze-giant-stitch-v0"
 START, GOAL = (0.0, 0.0), (16.0, 24.0)  # sixteen cells apart
@@ -43,9 +45,9 @@ GOOD, BAD = "#1b7f4b", "#b3261e"
 
 @dataclass(frozen=True)
 class Pictures:
-    """Draw the pictures of docs/method.md."""
+    """Draw the pictures of docs/method.md and docs/reproduction.md."""
 
-    only: Literal["all", "denoising", "chunks", "candidates", "scaffold"] = "all"
+    only: Literal["all", "denoising", "chunks", "candidates", "scaffold", "methods", "numbers", "tasks"] = "all"
     """Which picture to draw."""
     out: Path = Path("docs/images")
     """Folder to write to."""
@@ -166,6 +168,53 @@ def scaffold(planner: Planner, seed: int) -> Figure:
     return figure
 
 
+def methods(planner: Planner, seed: int) -> Figure:
+    """The paper's figure 4: GSC, the paper's sampler and ours from the same weights, for one problem."""
+    figure, axes = _row(3)
+    ways = (
+        ("GSC", planner.configured(PlanConfig.paper("gsc")), 8),
+        ("the paper's sampler", planner.configured(PlanConfig.paper()), 8),
+        ("ours", planner, 64),
+    )
+    for ax, (word, way, count) in zip(axes, ways, strict=True):
+        plan = way.plan(START, GOAL, n_chunks=RIGHT_K, n_candidates=count, seed=seed)
+        _maze(ax, plan)
+        _chunks(ax, plan.chunks)
+        _verdict(ax, plan, word)
+    return figure
+
+
+def numbers(planner: Planner, seed: int) -> Figure:
+    """The paper's figure 10: one problem with 8 to 11 chunks, as they are before they are merged."""
+    figure, axes = _row(4)
+    start, goal = task(planner, 1)
+    for ax, k in zip(axes, (8, 9, 10, 11), strict=True):
+        plan = planner.with_config(wave=8).plan(start, goal, n_chunks=k, seed=seed)
+        _maze(ax, plan)
+        _chunks(ax, plan.chunks, alpha=0.8)
+        _verdict(ax, plan, f"K = {k}")
+    return figure
+
+
+def tasks(planner: Planner, seed: int) -> Figure:
+    """The paper's figure 12: tasks 2 to 5 of the giant maze, with automatic K."""
+    figure, axes = _row(4)
+    for ax, number in zip(axes, (2, 3, 4, 5), strict=True):
+        plan = planner.plan(*task(planner, number), seed=seed)
+        _maze(ax, plan)
+        _chunks(ax, plan.chunks)
+        _verdict(ax, plan, f"task {number}, K = {plan.n_chunks}")
+    return figure
+
+
+def task(planner: Planner, number: int) -> tuple[Array, Array]:
+    """Start and goal of one of the benchmark's tasks."""
+    assert planner.preset.domain.make is not None
+    world = planner.preset.domain.make()
+    start, goal = world.reset(number, 0)
+    return planner.space.planned(start), planner.space.planned(goal)
+
+
 def _row(count: int, widths: tuple[float, ...] | None = None) -> tuple[Figure, list[Axes]]:
     ratios = list(widths or (1,) * count)
     width = 11.0 / sum(ratios)
@@ -209,10 +258,11 @@ def _write(figure: Figure, png: Path) -> None:
 
 def main() -> None:
     options = tyro.cli(Pictures, description=__doc__)
-    for draw in (denoising, chunks, candidates, scaffold):
+    for draw in (denoising, chunks, candidates, scaffold, methods, numbers, tasks):
         if options.only in ("all", draw.__name__):
             planner = Planner.from_pretrained(EXPLORED if draw is scaffold else MODEL)
-            _write(draw(planner, options.seed), options.out / f"method-{draw.__name__}.png")
+            page = "paper" if draw in (methods, numbers, tasks) else "method"
+            _write(draw(planner, options.seed), options.out / f"{page}-{draw.__name__}.png")
 
 
 if __name__ == "__main__":

@@ -67,13 +67,14 @@ def with_walls(maze: Maze, cells: tuple[Cell, ...]) -> Maze:
 
 
 def _with_blocks(self: Any, tree: Any) -> None:
+    # Solid at first: what touches nothing when the model is compiled is never looked at again.
     super(type(self), self).update_tree(tree)
     body = tree.find(".//worldbody")
     unit, half = self._maze_unit, self._maze_unit / 2
     height = self._maze_height / 2 * unit
     for i, j in np.argwhere(self.maze_map == 0):
         ET.SubElement(
-            body, "geom", name=f"door_{i}_{j}", type="box", contype="0", conaffinity="0", material="wall",
+            body, "geom", name=f"door_{i}_{j}", type="box", contype="1", conaffinity="1", material="wall",
             pos=f"{j * unit - self._offset_x} {i * unit - self._offset_y} {height}",
             size=f"{half} {half} {height}", rgba="0 0 0 0",
         )  # fmt: skip

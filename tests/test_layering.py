@@ -11,6 +11,7 @@ import compdiffuser
 ORDER = [
     "types",
     "checks",
+    "client",
     "threads",
     "files",
     "artifact",

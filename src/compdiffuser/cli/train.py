@@ -118,7 +118,8 @@ class Train:
         advise(on_jumps(episodes, preset.space) + on_windows(episodes, preset.chunks))
         checkpoint = train_planner(
             episodes, preset, out, model=model, config=config, device=device,
-            soundness_told=proposal is not None and config.steps >= TRIAL, method=self.method, manifest=storage.origin_of(self.dataset)[1],
+            soundness_told=proposal is not None and config.steps >= TRIAL, method=self.method,
+            manifest=storage.origin_of(self.dataset)[1],
             compiled=None if self.compile else False,
         )  # fmt: skip
         hint = f"plan with: compdiffuser plan {out} --start … --goal …"

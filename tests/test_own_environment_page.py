@@ -37,7 +37,7 @@ def command(line: str) -> list[str]:
             else:
                 words += [option, value]
     if words[0] in ("plan", "eval"):
-        words += ["--chunks", "2", "--steps", "2", "--repeats", "1"]
+        words += ["--chunks", "2", "--steps", "2", "--repeats", "1", "--scaffold", "none"]
     if words[0] == "eval":
         words += ["--no-replan", "--workers", "0"]
     if words[:2] == ["data", "make"]:

@@ -12,6 +12,7 @@ ORDER = [
     "types",
     "shortages",
     "checks",
+    "client",
     "threads",
     "files",
     "artifact",

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import compdiffuser
+from compdiffuser import client
 from compdiffuser.baselines import METHODS
 from compdiffuser.cli import choices, main
 from compdiffuser.cli.plan import Plan
@@ -72,3 +74,15 @@ def test_the_version_is_told(capsys):
 def test_commands_are_parsed_without_pytorch():
     code = "import sys, compdiffuser.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_client_needs_no_pytorch():
+    code = "import sys, compdiffuser.client; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_client_stands_alone(tmp_path):
+    """Copied beside a program, it needs nothing but Python."""
+    (tmp_path / "alone.py").write_text(Path(client.__file__).read_text())
+    code = "import sys, alone; sys.exit(any(name.startswith(('compdiffuser', 'numpy')) for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0

@@ -1,26 +1,21 @@
-"""A server in a thread, and the documented client to talk to it."""
+"""A server in a thread, and the client to talk to it."""
 
 from __future__ import annotations
 
 import http.client
-import importlib.util
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from fastapi import FastAPI
 
+from compdiffuser import client as client
 from compdiffuser.web.app import create_app
 from compdiffuser.web.library import Library
 from compdiffuser.web.scheduler import Job
 from compdiffuser.web.server import Server, bind, configured
 from compdiffuser.web.settings import Settings
-
-_spec = importlib.util.spec_from_file_location("client", Path(__file__).parents[2] / "docs" / "client.py")
-client = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(client)
 
 
 @contextmanager

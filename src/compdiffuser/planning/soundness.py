@@ -22,16 +22,16 @@ SHARES = (0.25, 0.5, 0.75)
 """Of the training, after which soundness is told; it is told of the finished planner too."""
 
 
-def soundness(checkpoint: Checkpoint, episodes: Episodes, device: str, seed: int = 0, pairs: int = PAIRS) -> str:
+def soundness(checkpoint: Checkpoint, episodes: Episodes, device: str, seed: int = 0) -> str:
     """A sentence: how many of some random recorded pairs are planned, certified and, where walls are known, sound."""
     rng = np.random.default_rng(seed)
-    rows = rng.integers(len(episodes.observations), size=(2, pairs))
+    rows = rng.integers(len(episodes.observations), size=(2, PAIRS))
     starts, goals = (checkpoint.preset.space.planned(episodes.observations[each]) for each in rows)
     planner = Planner(checkpoint, device, PlanConfig(SamplerConfig(steps=8, repeats=3), refine=None))
-    plans = planner.plan_batch(starts, goals, n_candidates=CANDIDATES, seed=list(range(pairs)))
+    plans = planner.plan_batch(starts, goals, n_candidates=CANDIDATES, seed=list(range(PAIRS)))
     certified = [plan for plan in plans if plan.ok]
     walls = "" if checkpoint.preset.maze is None else f", {sum(p.fault() is None for p in certified)} of these sound"
-    return f"{len(certified)} of {counted(pairs, 'random recorded pair')} certified{walls}"
+    return f"{len(certified)} of {counted(PAIRS, 'random recorded pair')} certified{walls}"
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A client for `compdiffuser serve`, in one file that needs nothing but Python. Copy it beside your program.
+"""A client for `compdiffuser serve`. It needs no PyTorch and, copied beside a program, nothing but Python.
 
 client = Client("http://127.0.0.1:8000")
 plan = client.plan("pointmaze-giant-stitch-v0", (0, 0), (28, 4))

@@ -49,6 +49,7 @@ def main() -> None:
         page.context.close()
         page = open_page(browser, address, link.replace("&planned", "&b=auto,64,parallel,10,8,0&planned"), 1360, 850)
         finished(page)
+        page.click("#about-close")
         take(page, "compare")
         page.context.close()
         page = open_page(browser, address, DEEP, 1360, 850)

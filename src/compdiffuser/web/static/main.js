@@ -15,6 +15,7 @@ import { View, drawable } from "./view.js";
 import { info, setUpWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
+const result = $("result"); // kept, since it moves
 const SETTINGS = ["chunks", "candidates", "order", "steps", "repeats", "seed"];
 const state = { model: "", start: [], goal: [], axes: null, a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
 let able = false; // whether this browser draws three dimensions
@@ -83,8 +84,8 @@ function refresh() {
   $("drive").title = model()?.drivable ? "Follow the plan in the real environment" : "There is no simulator for this planner";
   for (const button of document.querySelectorAll("[data-export]")) button.disabled = !pane.plan;
   $("result-title").textContent = state.compare ? "Results" : "Result";
-  showResult(shown(), pane, $("result"));
-  $("result").querySelector("h3").textContent = state.compare ? `Candidates of ${side.toUpperCase()}, best first` : "Candidates, best first";
+  showResult(shown(), pane, result);
+  result.querySelector("h3").textContent = state.compare ? `Candidates of ${side.toUpperCase()}, best first` : "Candidates, best first";
   $("lines").hidden = !pane.plan;
   for (const language of ["python", "shell"]) $(language).textContent = pane.plan?.reproduce?.[language] ?? "";
   markStale();
@@ -116,8 +117,8 @@ function showCompare() {
   $("panes").className = state.compare ? "panes two" : "panes";
   $("panes").replaceChildren(...(view ? [...shown().map((pane) => pane.root), legend(view)] : [nothing()]));
   // Beside two maps there is room for results below them, beside one there is none.
-  if (state.compare) $("panes").append($("result"));
-  else document.querySelector(".export").before($("result"));
+  if (state.compare) $("panes").append(result);
+  else document.querySelector(".export").before(result);
   showTitles();
   showSettings();
   refresh();

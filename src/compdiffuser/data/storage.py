@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import platformdirs
 
+from compdiffuser.data.claims import check_hdf5, check_npz
 from compdiffuser.files import replacing, sha256, write_json
 from compdiffuser.presets import PRESETS, Preset, own_preset, preset
 from compdiffuser.shortages import shortage
@@ -170,11 +171,13 @@ def _read(path: Path) -> dict[str, Array]:
     wanted = (*REQUIRED, "timeouts", *OPTIONAL)
     try:
         if path.suffix == ".npz":
+            check_npz(path)
             with np.load(path, allow_pickle=False) as archive:
                 return {name: archive[name] for name in wanted if name in archive.files}
         import h5py
 
         with h5py.File(path, "r") as file:
+            check_hdf5(file, wanted)
             return {name: np.asarray(file[name]) for name in wanted if name in file}
     except Exception as error:  # a damaged file raises anything: zip, zlib, OS, key and value errors
         if short := shortage(error):

@@ -1,5 +1,7 @@
 import errno
+import io
 import json
+import zipfile
 
 import h5py
 import numpy as np
@@ -130,6 +132,43 @@ def test_a_damaged_file_is_named(tmp_path, name):
     (tmp_path / name).write_bytes(write(tmp_path / "whole.npz").read_bytes()[:200])
     with pytest.raises(UserError, match=f"{name} cannot be read as a dataset"):
         storage.load(tmp_path / name)
+
+
+def test_hdf5_that_leads_elsewhere_is_refused(tmp_path):
+    """Reading it would read whatever file it names."""
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["numbers"] = FIELDS["observations"].astype(np.float64)
+    (tmp_path / "raw").write_bytes(bytes(96))
+    layout = h5py.VirtualLayout(FIELDS["observations"].shape, np.float64)
+    layout[:] = h5py.VirtualSource(tmp_path / "secret.h5", "numbers", shape=layout.shape)
+    beginnings = {
+        "is a link to another place": lambda file: file.__setitem__(
+            "observations", h5py.ExternalLink("secret.h5", "numbers")
+        ),
+        "is no array in this file": lambda file: file.create_virtual_dataset("observations", layout),
+        "no array in this file": lambda file: file.create_dataset(
+            "observations", (6, 2), np.float64, external=[(tmp_path / "raw", 0, 96)]
+        ),
+        "more than the file can hold": lambda file: file.create_dataset(
+            "observations", (10**9, 2), np.float64, chunks=(1000, 2)
+        ),
+    }
+    for sentence, write_observations in beginnings.items():
+        with h5py.File(tmp_path / "own.h5", "w") as file:
+            for name in ("actions", "terminals"):
+                file[name] = FIELDS[name].astype(np.float64)
+            write_observations(file)
+        with pytest.raises(UserError, match=f"own.h5.*{sentence}"):
+            storage.load(tmp_path / "own.h5")
+
+
+def test_an_array_that_claims_more_than_its_file_holds_is_refused_without_memory(tmp_path):
+    content = io.BytesIO()
+    np.lib.format.write_array_header_1_0(content, {"descr": "<f4", "fortran_order": False, "shape": (10**12, 2)})
+    with zipfile.ZipFile(write(tmp_path / "vast.npz"), "a") as archive:
+        archive.writestr("qpos.npy", content.getvalue())
+    with pytest.raises(UserError, match=r"vast.npz.*'qpos.npy' is said to have 8000000000000 bytes"):
+        storage.load(tmp_path / "vast.npz")
 
 
 def test_a_changed_file_does_not_match_its_manifest(three, tmp_path):

@@ -35,7 +35,8 @@ DESCRIPTION = """Plan long trajectories from short ones.
 Make a dataset, train a chunk model on it, plan with it, and measure it in the real environment. A planner for every
 dataset that `data list` names may be shipped already.
 
-Exit codes: 0 done, 2 a mistake in what was given, 3 a plan that could not be certified.
+Exit codes: 0 done, 1 a worker process failed, 2 a mistake in what was given, or something ran out, 3 a plan that could
+not be certified.
 --version prints the version. Every command takes --domain my_world.py, a file that registers worlds of your own."""
 
 

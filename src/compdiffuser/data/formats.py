@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from compdiffuser.data.claims import check_hdf5, check_npz
 from compdiffuser.data.fields import WANTED
 from compdiffuser.shortages import shortage
 from compdiffuser.types import Array, UserError
@@ -58,6 +59,7 @@ def _beside(path: Path) -> Path:
 
 
 def read_npz(path: Path, split: str) -> Read:
+    check_npz(path)
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in WANTED if name in archive.files}, []
 
@@ -71,6 +73,7 @@ def read_hdf5(path: Path, split: str) -> Read:
     with h5py.File(path, "r") as file:
         if isinstance(file.get("data"), h5py.Group):
             return demonstrations(file, split)
+        check_hdf5(file, WANTED)
         return {name: np.asarray(file[name]) for name in WANTED if name in file}, []
 
 

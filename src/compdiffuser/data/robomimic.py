@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from compdiffuser.data.claims import check_hdf5
 from compdiffuser.types import Array, UserError
 
 MASKS = {"train": "train", "val": "valid"}
@@ -21,6 +23,10 @@ def demonstrations(file: Any, split: str) -> tuple[dict[str, Array], list[str]]:
     """Flat arrays of the demonstrations of an open file, and the names of observed numbers. Raises UserError."""
     data = file["data"]
     chosen = _chosen(file, split)
+    for name in chosen:
+        check_hdf5(data[name], ["actions", "states"])
+        if isinstance(data[name].get("obs"), Mapping):
+            check_hdf5(data[name]["obs"], data[name]["obs"])
     parts = [_states(data[name], name) for name in chosen]
     names = parts[0][1]
     if strange := next((name for name, part in zip(chosen, parts, strict=True) if part[1] != names), None):

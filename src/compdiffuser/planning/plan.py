@@ -6,7 +6,6 @@ Plans are kept as `.npz` files of plain arrays; nothing in them is executed when
 from __future__ import annotations
 
 import json
-import math
 import os
 import zipfile
 import zlib
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from compdiffuser.checks import brief, is_finite, whole
+from compdiffuser.data.claims import claimed
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
@@ -240,14 +240,9 @@ class Plan:
 
 def _check_sizes(archive: zipfile.ZipFile) -> None:
     """Raises UserError where arrays are larger than a plan's, or than what the file holds of them."""
-    for member in archive.infolist():
-        with archive.open(member) as file:
-            version = np.lib.format.read_magic(file)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, kind = read(file)
-        size = math.prod(shape) * kind.itemsize
-        if not 0 <= size <= min(member.file_size, MOST_BYTES):
-            raise UserError(f"'{member.filename}' is said to have {size} bytes; a plan's has at most {MOST_BYTES}")
+    for name, size, held in claimed(archive):
+        if not 0 <= size <= min(held, MOST_BYTES):
+            raise UserError(f"'{name}' is said to have {size} bytes; a plan's has at most {MOST_BYTES}")
 
 
 def _check_values(arrays: Mapping[str, Array]) -> None:

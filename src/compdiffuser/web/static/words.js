@@ -7,6 +7,10 @@ export const TESTS = {
   reconstruction: { name: "unlike the data", title: "Like the data", asks: "The model, asked to denoise each chunk again, changes it no more than recorded motion." },
   support: { name: "unknown ground", title: "Known ground", asks: "Recorded episodes have been wherever the plan goes; walls are places where none has been." },
   contact: { name: "moves alone", title: "Nothing moves alone", asks: "Whatever only the agent can move, such as a ball, moves only while the agent is near." },
+  dynamics: { name: "moves oddly", title: "Moves like a body", asks: "From one state to the next, the planned posture changes as recorded ones do." },
+  avoid: { name: "enters a region", title: "Regions avoided", asks: "The plan keeps out of every region that it was told to avoid." },
+  valid: { name: "not valid", title: "Valid everywhere", asks: "The plan keeps to what is known of the map." },
+  via: { name: "misses a waypoint", title: "Waypoints passed", asks: "The plan passes every waypoint, in order." },
 };
 
 /** One sentence for each (i). */

@@ -126,7 +126,8 @@ def _choices(
 ) -> list[list[int]]:
     """The K that each setting tries."""
     rows = [each.problem for each in settings]
-    given = n_chunks if isinstance(n_chunks, int | str) else [n_chunks[p] for p in rows]
+    several = len(rows) > len(places[0])  # more ways than problems
+    given = [n_chunks[p] for p in rows] if several and not isinstance(n_chunks, int | str) else n_chunks
     lines = distances(places[0][rows], places[1][rows], planner.space, planner.calibration)
     sizes = planner.space.sizes
     far = [

@@ -38,7 +38,7 @@ def check_npz(path: Any) -> None:
 
 
 def check_hdf5(file: Any, names: Iterable[str]) -> None:
-    """Raises UserError where a field of an opened HDF5 file, or of a group in it, lies elsewhere, is no array, or is too large for it."""
+    """Raises UserError where a field of an opened HDF5 file or group lies elsewhere, is no array, or is too large."""
     import h5py
 
     most = MOST_PACKED * file.file.id.get_filesize()

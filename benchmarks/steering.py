@@ -28,7 +28,8 @@ from compdiffuser.domains.mazes import NEIGHBOURS, Cell, Maze
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.results import provenance
 from compdiffuser.files import read_json, write_json
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
+from compdiffuser.following.settings import Following
 from compdiffuser.following.stops import stops_of
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array

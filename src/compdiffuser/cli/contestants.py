@@ -60,19 +60,14 @@ class Contestant:
 def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestant:
     """A planner and the controller that follows its plans. Raises UserError where they cannot be had."""
     from compdiffuser.following.controllers import seen_columns
-    from compdiffuser.following.follower import Following, PlanFollower
+    from compdiffuser.following.follower import PlanFollower
+    from compdiffuser.following.settings import Following
     from compdiffuser.following.true_heading import heading_of, told_truly
     from compdiffuser.planning.plan_cache import PlanCache
 
     made = configured_planner(options)
     preset = made.preset
-    chunks: int | Literal["auto"]
-    if options.method == "dd":
-        chunks = 1
-    elif asked == "default":
-        chunks = "auto" if options.sampler == "default" else preset.chunks.count
-    else:
-        chunks = asked
+    chunks = chunks_of(options, asked, preset)
     candidates = options.candidates or CANDIDATES["default" if options.sampler == "default" else "paper"]
     controller = chosen_controller(options, preset)
     seen_columns(controller, preset)  # raises where they do not fit
@@ -120,6 +115,15 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
         }
 
     return Contestant(preset, policy, options.seeds or 5, step_limit(options, preset), identity)
+
+
+def chunks_of(options: Eval, asked: int | Literal["auto", "default"], preset: Preset) -> int | Literal["auto"]:
+    """K as it was asked for; by default automatic, and with the paper's samplers the dataset's own."""
+    if options.method == "dd":
+        return 1
+    if asked == "default":
+        return "auto" if options.sampler == "default" else preset.chunks.count
+    return asked
 
 
 def configured_planner(options: Eval) -> Planner:

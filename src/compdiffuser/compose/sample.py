@@ -54,19 +54,11 @@ def sample(
     denoised. `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after every round.
     Raises UserError for a guidance that is not finite.
     """
-    if not is_finite(guidance):
-        raise UserError(f"guidance must be a finite number, not {guidance!r}")
+    check_guidance(guidance)
 
-    def conditioned(x: Tensor, level: Tensor, rows: Tensor) -> Tensor:
-        conditions = _conditions(x, level, chains, rows, overlap, neighbours=not order.average)
-        if below is not None:
-            conditions = _told(conditions, level[rows], below)
-        clean = guided(denoise, x[rows], level[rows], conditions, guidance, unguided)
-        if clamp:
-            clean = clean.clamp(-1, 1)
-        if hold:
-            clean = conditions.held(clean)
-        return clean if steer is None else steer(clean, rows, level[rows])
+    conditioned = _conditioned(
+        denoise, chains, order, overlap, guidance, unguided, hold=hold, clamp=clamp, below=below, steer=steer
+    )
 
     def fresh(key: Tensor, step: Tensor) -> Tensor:
         return gaussian(key, step, horizon, chains.start.shape[-1])
@@ -74,10 +66,9 @@ def sample(
     moving = conditioned if held is None else partial(_moving, conditioned, *held)
     estimate: Estimate = Averaged(moving, chains, overlap) if order.average else moving
     level = schedule.sigma[:1].expand(len(chains)).clone()
-    x = initial
-    if x is None:
-        # Unit-variance noise of the variance-preserving process, in this scale.
-        x = (1 + schedule.sigma[0] ** 2).sqrt() * fresh(chains.key, torch.full_like(chains.key, INITIAL))
+    # Unit-variance noise of the variance-preserving process, in this scale.
+    unit = (1 + schedule.sigma[0] ** 2).sqrt()
+    x = unit * fresh(chains.key, torch.full_like(chains.key, INITIAL)) if initial is None else initial
     x = tied(x, x[chains.left], chains.has_left, overlap) if order.average else x.clone()
     latest = torch.zeros_like(x)
     rounds = order.rounds(len(schedule))
@@ -92,6 +83,41 @@ def sample(
             latest[rows] = clean
             watch(index, len(rounds), latest)
     return x
+
+
+def _conditioned(
+    denoise: Denoise,
+    chains: Chains,
+    order: Order,
+    overlap: int,
+    guidance: float,
+    unguided: Unguided,
+    *,
+    hold: bool,
+    clamp: bool,
+    below: Callable[[Tensor], Tensor] | None,
+    steer: Steer | None,
+) -> Estimate:
+    """The estimate of x₀ of chosen rows, by what they are told."""
+
+    def estimate(x: Tensor, level: Tensor, rows: Tensor) -> Tensor:
+        conditions = _conditions(x, level, chains, rows, overlap, neighbours=not order.average)
+        if below is not None:
+            conditions = _told(conditions, level[rows], below)
+        clean = guided(denoise, x[rows], level[rows], conditions, guidance, unguided)
+        if clamp:
+            clean = clean.clamp(-1, 1)
+        if hold:
+            clean = conditions.held(clean)
+        return clean if steer is None else steer(clean, rows, level[rows])
+
+    return estimate
+
+
+def check_guidance(weight: float) -> None:
+    """Raises UserError for a guidance that is not finite."""
+    if not is_finite(weight):
+        raise UserError(f"guidance must be a finite number, not {weight!r}")
 
 
 def _moving(estimate: Estimate, held: Tensor, known: Tensor, x: Tensor, level: Tensor, rows: Tensor) -> Tensor:

@@ -221,9 +221,7 @@ class Planner:
     @cached_property
     def finer_roadmap(self) -> Roadmap | Carrying | None:
         """The same with more landmarks, between which narrow ways are seen."""
-        if self._recorded is None:
-            return None
-        return roadmap_of(self._recorded, self.calibration, FINER * LANDMARKS)
+        return None if self._recorded is None else roadmap_of(self._recorded, self.calibration, FINER * LANDMARKS)
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
         """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).

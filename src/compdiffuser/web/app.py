@@ -23,7 +23,8 @@ from compdiffuser.web.assets import asset_routes
 from compdiffuser.web.drive_route import add_drive
 from compdiffuser.web.guard import Guard
 from compdiffuser.web.library import Library, NotReady, Unknown
-from compdiffuser.web.messages import Health, ModelsReply, PlanQuery, PlanReply, PlanRequest, Problem, SceneReply
+from compdiffuser.web.messages import Health, ModelsReply, PlanQuery, PlanReply, PlanRequest, Problem
+from compdiffuser.web.models import SceneReply
 from compdiffuser.web.scheduler import Closed, Full, Job, default_wave, most_rows
 from compdiffuser.web.service import Service, sentence
 from compdiffuser.web.settings import Settings

@@ -18,12 +18,14 @@ from compdiffuser.evaluation.causes import meaning
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
+from compdiffuser.following.settings import Following
 from compdiffuser.planning.plan import Plan
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
 from compdiffuser.web.ends import whole
-from compdiffuser.web.messages import DriveRequest, PlanRequest, SceneReply
+from compdiffuser.web.messages import DriveRequest, PlanRequest
+from compdiffuser.web.models import SceneReply
 from compdiffuser.web.scenes import describe
 
 STEPS_PER_EVENT = 10

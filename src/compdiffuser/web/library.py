@@ -26,7 +26,7 @@ from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 from compdiffuser.web import ends, examples
-from compdiffuser.web.messages import GroupReply, MazeReply, ModelReply
+from compdiffuser.web.models import GroupReply, MazeReply, ModelReply
 
 log = logging.getLogger("compdiffuser.web")
 

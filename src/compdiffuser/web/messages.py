@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from compdiffuser.planning.regions import region
 from compdiffuser.planning.search import Origin
 from compdiffuser.planning.steering import Steering, waypoint
 from compdiffuser.types import UserError
+from compdiffuser.web.message import Message
+from compdiffuser.web.models import ModelReply
 
 State = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1, max_length=64)]
 NUMBER = r"-?[0-9]{1,9}(\.[0-9]{0,20})?([eE][-+]?[0-9]{1,3})?"
 NUMBERS = rf"^\s*{NUMBER}(\s*,\s*{NUMBER}){{0,63}}\s*$"
 Numbers = Annotated[str, Field(pattern=NUMBERS, max_length=2000, examples=["0,0"])]
-
-
-class Message(BaseModel):
-    model_config = ConfigDict(extra="forbid")
 
 
 class Options(Message):
@@ -141,7 +139,7 @@ class Verdict(Message):
     """Names of those that the plan did not pass."""
     measures: dict[str, float | None]
     """What each measured, as a share of the most that passes."""
-    where: dict[str, str] = {}
+    where: dict[str, str] = Field(default_factory=dict)
     """For tests that were not passed, where on the plan, if that is known."""
     told: str
     """In words."""
@@ -202,11 +200,11 @@ class PlanReply(Message):
     """`python` and `shell` lines that make this plan."""
     candidates: list[CandidateReply] | None = None
     """All candidates, best first, where they were asked for."""
-    via: list[str] = []
+    via: list[str] = Field(default_factory=list)
     """What it was to pass."""
-    avoid: list[str] = []
+    avoid: list[str] = Field(default_factory=list)
     """What it was to keep out of."""
-    others: list[OtherReply] = []
+    others: list[OtherReply] = Field(default_factory=list)
     """Certified plans that take other ways, where they were asked for."""
 
 
@@ -228,77 +226,6 @@ class Problem(Message):
     """Every refusal: one sentence."""
 
     detail: str
-
-
-class MazeReply(Message):
-    rows: list[str]
-    """`#` is a wall."""
-    unit: float
-    origin: list[float]
-    row_sign: int
-    clearance: float
-    """Room that the agent needs around it."""
-
-
-class GroupReply(Message):
-    """Something that has a place."""
-
-    name: str
-    columns: list[int]
-    """Where its x and y, and perhaps z, stand in a planned state."""
-    asked: bool
-    """Whether its place at the goal counts."""
-
-
-class ModelReply(Message):
-    name: str
-    title: str
-    """What people call it."""
-    dim: int
-    names: list[str]
-    """What each number of a planned state is."""
-    groups: list[GroupReply]
-    """What has a place, the agent first."""
-    start_columns: list[int]
-    """Columns of a planned state that a start has to name."""
-    goal_columns: list[int]
-    """Columns of a planned state that a goal has to name."""
-    horizon: int
-    overlap: int
-    max_chunks: int
-    """Largest K that `auto` tries."""
-    low: list[float]
-    high: list[float]
-    maze: MazeReply | None
-    recorded: list[list[float]] | None
-    """Some recorded places, all groups' one after another, where no maze is known to draw."""
-    example: dict[str, list[float]]
-    """A start and a goal to begin with."""
-    drivable: bool
-    """Whether its plans can be followed in a simulator."""
-
-
-class Limb(Message):
-    """A part of a body that moves as one."""
-
-    parent: int
-    """The number of the limb that carries it; -1: the world."""
-    pos: list[float]
-    quat: list[float]
-    joints: list[dict[str, str | int | float | list[float]]]
-    """`kind`, where its numbers stand `at` in qpos, `axis`, `pos`, and its `zero`."""
-    shapes: list[dict[str, str | list[float]]]
-    """`kind`, `size`, `pos`, `quat` and `rgba`, as MuJoCo has them."""
-
-
-class SceneReply(Message):
-    """What moves in a world, for a drawing in three dimensions."""
-
-    limbs: list[Limb]
-    qpos: list[float]
-    """How it stands when an episode begins."""
-    pose: list[list[int]]
-    """Pairs: a column of a planned state, and the number of qpos that it is."""
 
 
 class ModelsReply(Message):

@@ -9,7 +9,7 @@ from typing import Any
 
 from compdiffuser.domains import Domain, World
 from compdiffuser.types import UserError
-from compdiffuser.web.messages import Limb, SceneReply
+from compdiffuser.web.models import Limb, SceneReply
 
 KINDS = {2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
 """MuJoCo's numbers for the shapes that a page draws; floors are drawn from the map, and meshes are left out."""

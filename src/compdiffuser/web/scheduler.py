@@ -108,6 +108,7 @@ class Scheduler:
         self.jobs: list[Job] = []
         self.pace = 1.0
         """Seconds per plan of late: who would wait for longer than it may is told to come back."""
+        self._row_seconds = 0.0  # per chunk of a wave, of late
         self._since = 0.0  # seconds of planning that nobody's leaving has accounted for yet
         self._left = 0  # who left since then
         self._changed = threading.Condition()
@@ -180,7 +181,7 @@ class Scheduler:
                 return []
             in_turn = sorted(self.jobs, key=lambda job: (job.received, job.arrived))
             batch: list[Job] = []
-            rows = 0
+            rows, most = 0, self._most_rows(in_turn[0])
             for job in in_turn:
                 if job.group != in_turn[0].group:
                     continue
@@ -188,11 +189,21 @@ class Scheduler:
                     fair = max(1, default_wave(job.planner.device.type) // len(self.jobs))
                     job.search.wave = min(job.wave or fair, job.most_wave)
                 rows += job.next_rows
-                if batch and rows > most_rows(job.planner.device.type):
+                if batch and rows > most:
                     break
                 job.begun = job.begun or time.monotonic()
                 batch.append(job)
             return batch
+
+    def _most_rows(self, job: Job) -> float:
+        """Chunks in a wave that begins with a job.
+
+        On a machine that is busy with other things so few that the wave ends in half of the time that the job has left:
+        a large batch that comes too late is made for nobody.
+        """
+        usual = float(most_rows(job.planner.device.type))
+        left = max(job.deadline - time.monotonic(), 0.0)
+        return min(usual, 0.5 * left / self._row_seconds) if self._row_seconds else usual
 
     def _leave(self) -> None:
         """Let go of jobs that are done, late or given up; the pace is the planning time per job that leaves."""
@@ -215,7 +226,7 @@ class Scheduler:
         return Full(self.pace, f"{late}, since others are planned for") if len(self.jobs) > 1 else TimeoutError(late)
 
     def _wave(self, batch: list[Job]) -> None:
-        began = time.monotonic()
+        began, rows = time.monotonic(), sum(job.next_rows for job in batch)
         made = False
         try:
             batch[0].planner.advance([job.search for job in batch], lambda seen: self._watch(batch, seen))
@@ -238,6 +249,7 @@ class Scheduler:
                 if job.search.done:
                     job.end(complete=True)
         with self._changed:
+            self._row_seconds += 0.3 * (seconds / max(rows, 1) - self._row_seconds)
             self._since += seconds
             self._leave()
 

@@ -231,7 +231,7 @@ def test_a_request_that_takes_too_long_gets_what_there_is_or_a_refusal(service):
     partly.on_wave = lambda: setattr(partly, "deadline", 0.0)
     demanding(partly)
     service.scheduler.start()
-    with pytest.raises(Full, match="no plan was made in time, since others are planned for; try again in 1 s"):
+    with pytest.raises(Full, match="no plan was made in time, since others were planned for; try again in 1 s"):
         late.ended.result(20)
     assert partly.ended.result(20) is False
     assert len(partly.search.candidates) < 64

@@ -65,6 +65,8 @@ class Job:
     """Sees every round of a batch that this job is part of, with the number of its problem there."""
     on_wave: Callable[[], None] | None = None
     """Called when a wave has been scored."""
+    in_company: bool = False
+    """Whether others were planned for while it waited."""
     arrived: float = field(default_factory=time.monotonic)
     begun: float | None = None
     ended: Future[bool] = field(default_factory=Future)
@@ -143,6 +145,8 @@ class Scheduler:
             if len(self.jobs) >= self.capacity or (self.jobs and too_long):
                 raise Full(self.pace)
             self.jobs.append(job)
+            for each in self.jobs if len(self.jobs) > 1 else ():
+                each.in_company = True
             self._changed.notify_all()
 
     @property
@@ -212,7 +216,7 @@ class Scheduler:
                 if job.search.candidates:
                     job.end(complete=job.search.done)
                 else:
-                    job.fail(self._too_late())
+                    job.fail(self._too_late(job))
         staying = [job for job in self.jobs if not job.gone]
         self._left += len(self.jobs) - len(staying)
         self.jobs = staying
@@ -220,10 +224,10 @@ class Scheduler:
             self.pace += 0.3 * (self._since / self._left - self.pace)
             self._since, self._left = 0.0, 0
 
-    def _too_late(self) -> Exception:
+    def _too_late(self, job: Job) -> Exception:
         """Why a job is let go with nothing made for it: there were others, or it alone takes too long."""
         late = "no plan was made in time"
-        return Full(self.pace, f"{late}, since others are planned for") if len(self.jobs) > 1 else TimeoutError(late)
+        return Full(self.pace, f"{late}, since others were planned for") if job.in_company else TimeoutError(late)
 
     def _wave(self, batch: list[Job]) -> None:
         began, rows = time.monotonic(), sum(job.next_rows for job in batch)

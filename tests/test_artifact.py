@@ -80,10 +80,10 @@ def test_a_writer_that_fails_leaves_the_old_artifact(tmp_path, monkeypatch, stop
     """A disk that fills up before the commit point."""
     save(tmp_path, planner(1.0))
 
-    def full(path, *rest, of=artifact.replacing):
+    def full(path, of=artifact.replacing, **options):
         if path.name.startswith(stop):
             raise UserError(f"cannot write '{path}': no space is left on the device")
-        return of(path, *rest)
+        return of(path, **options)
 
     monkeypatch.setattr(artifact, "replacing", full)
     monkeypatch.setattr(artifact, "write_json", lambda path, value: full(path))

@@ -43,10 +43,10 @@ def test_the_state_of_bodies_does_not_depend_on_their_processes(small):
         np.testing.assert_array_equal(each, other[name])
 
 
-@pytest.mark.parametrize("name", ["ant", "humanoid"])
-def test_a_run_in_parts_is_the_run_in_one(name, tmp_path, short_walks):
+@pytest.mark.slow
+def test_a_run_in_parts_is_the_run_in_one(tmp_path, short_walks):
     """With a ring that is full, a log that is half gathered, and rows beyond the last checkpoint."""
-    config = tiny(name, steps=288, replay=64, log_every=96, checkpoint_every=160, measure_every=96)
+    config = tiny("ant", steps=288, replay=64, log_every=96, checkpoint_every=160, measure_every=96)
     train_expert(config, tmp_path / "one", processes=0, progress=False)
     train_expert(replace(config, steps=160), tmp_path / "parts", processes=0, progress=False)
     checkpoint = (tmp_path / "parts" / "checkpoint.pt").read_bytes()

@@ -55,6 +55,34 @@ def test_requests_that_wait_together_are_planned_in_one_batch(service):
     assert batches.sizes[0] == 5
 
 
+def test_a_slow_machine_makes_small_batches_that_are_there_in_time(service, monkeypatch):
+    """Fifty clients of a busy machine were told to come back for minutes: no batch was finished in time."""
+    batches, advance = Batches(service), Planner.advance
+    service.library.get("tiny")  # its trial is not slow
+
+    def slowly(planner, searches, watch=None):
+        rows = sum(proposal.n_chunks for search in searches for proposal in search.proposals())
+        for _ in range(rows):
+            time.sleep(0.05)
+            watch(None)
+        return advance(planner, searches)
+
+    monkeypatch.setattr(Planner, "advance", slowly)
+    jobs = submit(service, *(request(i, candidates=8, chunks=4, wave=2) for i in range(5)))  # 8 chunks each, 0.4 s
+    for job in jobs:
+        job.deadline = time.monotonic() + 1.2
+    service.scheduler.start()
+    for job in jobs:
+        with pytest.raises(Full):
+            job.ended.result(20)
+    jobs = submit(service, *(request(i, candidates=2, chunks=4, wave=2) for i in range(2)))
+    for job in jobs:
+        job.deadline = time.monotonic() + 2.5
+    assert all(job.ended.result(20) for job in jobs)
+    assert batches.sizes[0] == 5
+    assert batches.sizes[1] < 5
+
+
 def test_a_plan_is_the_same_in_a_batch_of_strangers_and_alone_by_the_lines_in_its_reply(service, folder):
     requests = [request(i, chunks="auto" if i % 2 else 2) for i in range(5)]
     jobs = submit(service, *requests)
@@ -203,7 +231,7 @@ def test_a_request_that_takes_too_long_gets_what_there_is_or_a_refusal(service):
     partly.on_wave = lambda: setattr(partly, "deadline", 0.0)
     demanding(partly)
     service.scheduler.start()
-    with pytest.raises(Full, match="no plan was made in time, since others are planned for; try again in 1 s"):
+    with pytest.raises(Full, match="no plan was made in time, since others were planned for; try again in 1 s"):
         late.ended.result(20)
     assert partly.ended.result(20) is False
     assert len(partly.search.candidates) < 64
@@ -257,6 +285,9 @@ def test_every_end_is_counted_once(service):
     assert fine.ended.result(20)
     (after,) = submit(service, request())
     assert after.ended.result(20)
+    until = time.monotonic() + 5  # an end is counted a moment after it is told
+    while sum(service.metrics._plans.values()) < 5 and time.monotonic() < until:
+        time.sleep(0.01)
     counted = service.metrics.text(0, 0)
     for outcome in ("late", "failed", "cancelled"):
         assert f'plans_total{{outcome="{outcome}"}} 1\n' in counted

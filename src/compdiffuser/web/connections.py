@@ -45,9 +45,9 @@ class Door:
                 continue
             silent = (each for each in others if each.silent_since is not None)
             in_turn = sorted(silent, key=lambda each: each.silent_since or 0.0)
-            longest = next((each for each in in_turn if not each.speaks), None)
-            if longest is None:
+            if not in_turn:
                 return f"there are {len(others)} connections {where} already, all of them busy; try again later"
+            longest = next((each for each in in_turn if not each.fresh), in_turn[0])
             self.leave(longest)
             longest.transport.abort()
         self.inside[new] = None
@@ -125,8 +125,10 @@ class Connection(H11Protocol):
         self._unread = unread
 
     @property
-    def speaks(self) -> bool:
-        """Whether something has come that was not read yet: its request, very likely."""
+    def fresh(self) -> bool:
+        """Whether its first words have come and were not read yet: a whole request, very likely."""
+        if self._begun:
+            return False
         poll = select.poll()
         poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(poll.poll(0))

@@ -68,6 +68,8 @@ class Job:
     """Sees every round of a batch that this job is part of, with the number of its problem there."""
     on_wave: Callable[[], None] | None = None
     """Called when a wave has been scored."""
+    in_company: bool = False
+    """Whether others were planned for while it waited."""
     arrived: float = field(default_factory=time.monotonic)
     begun: float | None = None
     ended: Future[bool] = field(default_factory=Future)
@@ -111,6 +113,7 @@ class Scheduler:
         self.jobs: list[Job] = []
         self.pace = 1.0
         """Seconds per plan of late: who would wait for longer than it may is told to come back."""
+        self._row_seconds = 0.0  # per chunk of a wave, of late
         self._since = 0.0  # seconds of planning that nobody's leaving has accounted for yet
         self._left = 0  # who left since then
         self._changed = threading.Condition()
@@ -145,6 +148,8 @@ class Scheduler:
             if len(self.jobs) >= self.capacity or (self.jobs and too_long):
                 raise Full(self.pace)
             self.jobs.append(job)
+            for each in self.jobs if len(self.jobs) > 1 else ():
+                each.in_company = True
             self._changed.notify_all()
 
     @property
@@ -183,7 +188,7 @@ class Scheduler:
                 return []
             in_turn = sorted(self.jobs, key=lambda job: (job.received, job.arrived))
             batch: list[Job] = []
-            rows = 0
+            rows, most = 0, self._most_rows(in_turn[0])
             for job in in_turn:
                 if job.group != in_turn[0].group:
                     continue
@@ -191,11 +196,21 @@ class Scheduler:
                     fair = max(1, default_wave(job.planner.device.type) // len(self.jobs))
                     job.search.wave = min(job.wave or fair, job.most_wave)
                 rows += job.next_rows
-                if batch and rows > most_rows(job.planner.device.type):
+                if batch and rows > most:
                     break
                 job.begun = job.begun or time.monotonic()
                 batch.append(job)
             return batch
+
+    def _most_rows(self, job: Job) -> float:
+        """Chunks in a wave that begins with a job.
+
+        On a machine that is busy with other things so few that the wave ends in half of the time that the job has left:
+        a large batch that comes too late is made for nobody.
+        """
+        usual = float(most_rows(job.planner.device.type))
+        left = max(job.deadline - time.monotonic(), 0.0)
+        return min(usual, 0.5 * left / self._row_seconds) if self._row_seconds else usual
 
     def _leave(self) -> None:
         """Let go of jobs that are done, late or given up; the pace is the planning time per job that leaves."""
@@ -204,7 +219,7 @@ class Scheduler:
                 if job.search.candidates:
                     job.end(complete=job.search.done)
                 else:
-                    job.fail(self._too_late())
+                    job.fail(self._too_late(job))
         staying = [job for job in self.jobs if not job.gone]
         self._left += len(self.jobs) - len(staying)
         self.jobs = staying
@@ -212,13 +227,13 @@ class Scheduler:
             self.pace += 0.3 * (self._since / self._left - self.pace)
             self._since, self._left = 0.0, 0
 
-    def _too_late(self) -> Exception:
+    def _too_late(self, job: Job) -> Exception:
         """Why a job is let go with nothing made for it: there were others, or it alone takes too long."""
         late = "no plan was made in time"
-        return Full(self.pace, f"{late}, since others are planned for") if len(self.jobs) > 1 else TimeoutError(late)
+        return Full(self.pace, f"{late}, since others were planned for") if job.in_company else TimeoutError(late)
 
     def _wave(self, batch: list[Job]) -> None:
-        began = time.monotonic()
+        began, rows = time.monotonic(), sum(job.next_rows for job in batch)
         made = False
         try:
             batch[0].planner.advance([job.search for job in batch], lambda seen: self._watch(batch, seen))
@@ -241,6 +256,7 @@ class Scheduler:
                 if job.search.done:
                     job.end(complete=True)
         with self._changed:
+            self._row_seconds += 0.3 * (seconds / max(rows, 1) - self._row_seconds)
             self._since += seconds
             self._leave()
 

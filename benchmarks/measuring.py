@@ -18,8 +18,9 @@ from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.results import provenance, summarize
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
 from compdiffuser.files import read_json, sha256, write_json
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.inverse_dynamics import InverseController, load_controller
+from compdiffuser.following.settings import Following
 from compdiffuser.following.true_heading import heading_of, telling, told
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, Policy

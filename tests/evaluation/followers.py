@@ -5,7 +5,8 @@ from oracle import OraclePlanner
 
 from compdiffuser.domains import Controller
 from compdiffuser.experts.policy import load_expert
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
+from compdiffuser.following.settings import Following
 
 
 class SteeredAnt(Controller):

@@ -10,7 +10,8 @@ from compdiffuser.evaluation.causes import CAUSES
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.rollout import episode_seed, evaluate
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
+from compdiffuser.following.settings import Following
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 

@@ -9,7 +9,8 @@ from compdiffuser.domains.mazes import maze
 from compdiffuser.domains.ogbench import PointController
 from compdiffuser.domains.robotics import PointVelocityController
 from compdiffuser.following.controllers import controller_for
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
+from compdiffuser.following.settings import Following
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 

@@ -13,10 +13,11 @@ from compdiffuser.data import storage
 from compdiffuser.domains.body import BODIES, true_heading, turned
 from compdiffuser.evaluation.rollout import evaluate
 from compdiffuser.files import pretrained_folder
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.heading import HeadingConfig, HeadingEstimator, HeadingNetwork
 from compdiffuser.following.inverse_dynamics import InverseController, load_controller, train_controller
 from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
+from compdiffuser.following.settings import Following
 from compdiffuser.following.true_heading import TellingWorld, telling, told
 from compdiffuser.presets import preset
 from compdiffuser.training.config import TrainConfig

@@ -10,9 +10,10 @@ from compdiffuser.domains.mazes import maze
 from compdiffuser.evaluation.causes import FALLEN, TIME_OUT, Ending, cause_of
 from compdiffuser.files import pretrained_folder, read_json, write_json
 from compdiffuser.following.controllers import controller_for
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.inverse_dynamics import InverseController, load_controller, train_controller
 from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
+from compdiffuser.following.settings import Following
 from compdiffuser.presets import preset
 from compdiffuser.runs import run_folder
 from compdiffuser.training.config import TrainConfig

@@ -8,9 +8,10 @@ import torch
 from soccer import ARENA, SOCCER, StraightPlanner, controller, seen, walk_then_dribble
 
 from compdiffuser.domains import BODIES, Controller, Space
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.inverse_dynamics import load_controller, train_controller
 from compdiffuser.following.learner import Steps
+from compdiffuser.following.settings import Following
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
 

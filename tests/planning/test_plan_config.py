@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 
 from compdiffuser import PlanConfig, SamplerConfig
-from compdiffuser.following.follower import Following
 from compdiffuser.following.network import InverseDynamicsConfig
+from compdiffuser.following.settings import Following
 from compdiffuser.types import UserError
 
 NAN = float("nan")

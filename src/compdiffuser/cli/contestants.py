@@ -60,7 +60,8 @@ class Contestant:
 def planner(options: Eval, chunks: int | Literal["auto"]) -> Contestant:
     """A planner and the controller that follows its plans. Raises UserError where they cannot be had."""
     from compdiffuser.following.controllers import seen_columns
-    from compdiffuser.following.follower import Following, PlanFollower
+    from compdiffuser.following.follower import PlanFollower
+    from compdiffuser.following.settings import Following
     from compdiffuser.following.true_heading import heading_of, told_truly
     from compdiffuser.planning.plan_cache import PlanCache
 

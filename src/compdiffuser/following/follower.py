@@ -7,25 +7,21 @@ more of the old plan lies behind it. Every decision is kept, so that a failed ep
 from __future__ import annotations
 
 import copy
-import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 
-from compdiffuser.checks import whole
 from compdiffuser.domains import Controller
 from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.following.decision import Decision
+from compdiffuser.following.settings import Following
 from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import Chunks
 from compdiffuser.presets import Preset
-from compdiffuser.types import Array, UserError
+from compdiffuser.types import Array
 
-By = Literal["progress", "time", "phase"]
 PHASE = 24
 """Planned states ahead among which the nearest in place and posture is looked for."""
 NEAR = 0.3
@@ -35,39 +31,6 @@ NEAR = 0.3
 class BatchPlanner(Protocol):
     def plan_batch(self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: Any = 0) -> list[Plan]:
         """One plan for each start [P, D] and goal [P, D]; it may take further options."""
-
-
-@dataclass(frozen=True)
-class Following:
-    """How plans are followed and when they are given up."""
-
-    by: By = "progress"
-    """By progress along the plan, rid of its loops; the paper's way: at step t planned state t + h, as far ahead as the
-    controller was trained for; or by phase: h states after the planned one that is nearest in place and posture."""
-    replan: bool = True
-    """Whether a lost agent gets a new plan."""
-    n_chunks: int | Literal["auto"] = "auto"
-    """K of the first plan. A fixed K recedes when replanning; "auto" finds the K that fits at every plan."""
-    look_ahead: float | None = None
-    """Metres ahead along the plan; the controller's own number where None."""
-    window: int = 12
-    """States ahead, loops cut out, among which the nearest is looked for."""
-    patience: int | None = None
-    """Steps without progress after which an agent counts as stuck; the controller's own number where None."""
-    seed: int = 0
-    """Of the first plans; later ones count up from it."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Passed on to the planner: candidates, sampler, …"""
-
-    def __post_init__(self) -> None:
-        if self.by not in get_args(By):
-            raise UserError(f"plans are followed by 'progress', by 'time' or by 'phase', not by '{self.by}'")
-        if self.n_chunks != "auto" and not self.n_chunks >= 1:
-            raise UserError(f"a plan needs at least 1 chunk, not {self.n_chunks}")
-        whole(self, "window", *(["patience"] if self.patience is not None else []))
-        whole(self, "seed", least=0)
-        if self.look_ahead is not None and not 0 < self.look_ahead < math.inf:
-            raise UserError(f"look_ahead must be positive and finite, not {self.look_ahead}")
 
 
 class PlanFollower:

@@ -183,7 +183,7 @@ class InverseDynamics(nn.Module):
         """Columns of a planned state that turn together: what of the body's is planned as a whole, and `groups`."""
         dims = self.config.space.dims
         planned = [tuple(map(dims.index, each)) for each in known if set(each) <= set(dims)]
-        return list(dict.fromkeys([*(tuple(group.columns[:2]) for group in groups), *planned]))
+        return list(dict.fromkeys([*((x, y) for _, (x, y, *_) in groups), *planned]))
 
     def moves(self, seen: Tensor, targets: Tensor) -> Tensor:
         """[B] bool: planned states [B, D] ask for something besides the agent to be moved."""

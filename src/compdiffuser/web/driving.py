@@ -15,7 +15,8 @@ from compdiffuser.domains import Domain, Space
 from compdiffuser.evaluation.causes import meaning
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
-from compdiffuser.following.follower import Following, PlanFollower
+from compdiffuser.following.follower import PlanFollower
+from compdiffuser.following.settings import Following
 from compdiffuser.planning.plan import Plan
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array

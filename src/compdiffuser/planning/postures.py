@@ -22,6 +22,7 @@ from compdiffuser.checks import typed
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains.space import Space
 from compdiffuser.planning.calibration import LEVELS, WINDOWS, check_quantiles
+from compdiffuser.planning.support import ELEMENTS, HELD_OUT, apart
 from compdiffuser.types import UserError
 
 SPAN = 8  # steps of a snippet
@@ -29,8 +30,6 @@ SNIPPETS = 2_048
 EVERY = 4  # steps of a chunk, of which one is asked about
 ALIKE = 64  # snippets that go about as far in about the same direction, of which the best joined is taken
 HERE = 0.1  # how much the place of a snippet counts beside its direction and pace
-ELEMENTS = 2**25  # distances computed at a time
-HELD_OUT = 0.1  # share of the episodes that say what is usual
 LEAST = 1e-3  # normalized: a number that varies less counts as if it varied so much
 
 
@@ -70,7 +69,7 @@ class Postures:
         """How far, on average, transitions of each chunk are from the nearest recorded ones: [M, H, D] -> [M]."""
         own = self._scaled(self._transitions(chunks)[:, ::EVERY])
         rows = max(1, ELEMENTS // (own.shape[1] * len(self._recorded)))
-        return torch.cat([_nearest(part, self._recorded).mean(dim=1) for part in own.split(rows)])
+        return torch.cat([apart(part, self._recorded).mean(dim=1) for part in own.split(rows)])
 
     def along(self, places: Tensor, starts: Tensor) -> Tensor:
         """States [B, T, D] at `places` [B, T, P], in postures of snippets, from those of `starts` [B, D] on.
@@ -156,13 +155,6 @@ class Postures:
     @cached_property
     def _recorded(self) -> Tensor:
         return self._scaled(self._transitions(self.snippets)).flatten(0, 1)
-
-
-def _nearest(own: Tensor, recorded: Tensor) -> Tensor:
-    """Distance [M, n] of each of [M, n, w] from the nearest of [N, w]."""
-    queries = own.flatten(0, 1)
-    nearest = torch.addmm(recorded.square().sum(dim=1) / 2, queries, recorded.T, alpha=-1).argmin(dim=1)
-    return torch.linalg.vector_norm(queries - recorded[nearest], dim=1).view(own.shape[:2])
 
 
 def measure_postures(windows: Windows, seed: int = 0, count: int = SNIPPETS) -> Postures | None:

@@ -111,10 +111,11 @@ class Support:
 
     def _furthest(self, own: Tensor, recorded: Tensor) -> Tensor:
         rows = max(1, ELEMENTS // (own.shape[1] * len(recorded)))
-        return torch.cat([_nearest(part, recorded).amax(dim=1) for part in own.split(rows)])
+        return torch.cat([apart(part, recorded).amax(dim=1) for part in own.split(rows)])
 
 
-def _nearest(own: Tensor, recorded: Tensor) -> Tensor:
+def apart(own: Tensor, recorded: Tensor) -> Tensor:
+    """Distance [M, n] of each of [M, n, w] from the nearest of [N, w]."""
     # |a − b|² / 2 less |a|² / 2 finds the nearest by one matrix product; its distance is then computed without
     # the cancellation, which would be off by a step where products are made in fewer digits.
     queries = own.flatten(0, 1)

@@ -53,6 +53,8 @@ class Benchmark:
     hardware: str = "this machine"
     only: tuple[str, ...] = ()
     """Only these commands and kinds of files."""
+    add: bool = False
+    """Keep what earlier calls measured of other commands and kinds."""
 
 
 @dataclass(frozen=True)
@@ -284,8 +286,9 @@ def main(options: Benchmark) -> None:
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         if options.kills:
-            torture(options, room, Figures(options.results / "torture_kills.json", told, options.hardware, "kills"))
-        figures = Figures(options.results / "torture_files.json", told, options.hardware, "files")
+            kills = Figures(options.results / "torture_kills.json", told, options.hardware, "kills", options.add)
+            torture(options, room, kills)
+        figures = Figures(options.results / "torture_files.json", told, options.hardware, "files", options.add)
         kinds = [kind for kind in KINDS if not options.only or kind in options.only] if options.flips else []
         for kind, counts in damage_all(kinds, options.flips, room, options.seed):
             note(figures, kind, counts, FILES)

@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,20 +76,27 @@ def save(folder: str | os.PathLike[str], artifact: Artifact) -> Path:
     for name, part in artifact.parts.items():
         check_finite(f"part '{name}' of the {artifact.kind}", part)
     before = _files(read_config(folder) or {})
-    listed: dict[str, dict[str, str]] = {}
-    for name, part in artifact.parts.items():
-        # Of other memory layouts, safetensors would write the bytes as they lie.
-        data = serialize({key: np.asarray(array, order="C") for key, array in part.items()})
-        digest = hashlib.sha256(data).hexdigest()
-        path = folder / _file(folder, name, digest, before)
-        with replacing(path, named=False) as temporary:
-            temporary.write_bytes(data)
-        listed[name] = {"file": path.name, "sha256": digest}
+    with ThreadPoolExecutor(1) as hashing:
+        listed = {name: _write(folder, name, part, before, hashing) for name, part in artifact.parts.items()}
     sync_folder(folder)
     head = {"kind": artifact.kind, "format": artifact.format, "parts": listed}
     write_json(folder / CONFIG, {**head, **artifact.config})
     _sweep(folder, {entry["file"] for entry in listed.values()}, {*listed}, {*before})
     return folder
+
+
+def _write(folder: Path, name: str, part: Part, before: Mapping[str, str], hashing: Executor) -> dict[str, str]:
+    """Write a part; its file and its hash, which is taken while the disk writes."""
+    # Of other memory layouts, safetensors would write the bytes as they lie.
+    data = serialize({key: np.asarray(array, order="C") for key, array in part.items()})
+    digest = hashing.submit(lambda: hashlib.sha256(data).hexdigest())
+    with replacing(folder / f"{name}{SUFFIX}", named=False, place=lambda: path) as temporary:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        path = folder / _file(folder, name, digest.result(), before)
+    return {"file": path.name, "sha256": digest.result()}
 
 
 def load(
@@ -115,10 +123,7 @@ def load(
 
 
 def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Path:
-    """Copy an artifact of any kind; in `target`, it takes the place of another at once, as where it is saved.
-
-    Raises UserError where there is none, or a damaged one.
-    """
+    """Copy an artifact of any kind, over another as `save` does. Raises UserError where there is none, or it is bad."""
     values = _config(Path(source))
     kind, format = (values.get(name) if isinstance(values, dict) else None for name in ("kind", "format"))
     if not isinstance(kind, str) or not isinstance(format, int):

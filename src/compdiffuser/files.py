@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ GRACE = 1.0
 
 
 @contextmanager
-def replacing(path: str | Path, named: bool = True) -> Iterator[Path]:
+def replacing(path: str | Path, named: bool = True, place: Callable[[], Path] | None = None) -> Iterator[Path]:
     """A temporary path to write to; it becomes `path` when the block ends well, and vanishes when it does not.
 
     Without `named`, `sync_folder` is left to whoever writes several files: until then, a power cut may lose its name.
+    `place` gives another path in the folder, asked for when all is on disk.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{_host()}.{os.getpid()}.tmp")
@@ -37,7 +38,7 @@ def replacing(path: str | Path, named: bool = True) -> Iterator[Path]:
         yield temporary
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, path if place is None else place())
         if named:
             sync_folder(path.parent)
     except OSError as error:

@@ -90,7 +90,7 @@ class Support:
     def strangest(self, places: Tensor) -> int:
         """Of a chunk [H, P], the first state of the segment that lies furthest from any recorded one."""
         own = self._of_groups(segments_of(places[None]))
-        far = [_nearest(mine, recorded)[0] for mine, recorded in zip(own, self._recorded, strict=True)]
+        far = [apart(mine, recorded)[0] for mine, recorded in zip(own, self._recorded, strict=True)]
         units = self.units or (1.0,)
         segment = int(torch.stack([each / unit for each, unit in zip(far, units, strict=True)]).amax(dim=0).argmax())
         return min(segment * (SPAN // 2), len(places) - 1 - SPAN)

@@ -5,8 +5,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from compdiffuser import artifact
 from compdiffuser.files import read_json, write_json
 from compdiffuser.presets import preset
 
@@ -37,9 +39,10 @@ def commands(script, monkeypatch):
         out = Path(arguments[arguments.index("--out") + 1])
         folders = [out / "heading", out] if "--heading-time-limit" in arguments else [out]
         for folder in folders:
-            write_json(folder / "config.json", {"parts": {"model": {"file": "model"}}, "record": RECORD})
-            for name in ("model", "log.csv"):
-                (folder / name).write_text(name)
+            artifact.save(
+                folder, artifact.Artifact("pretended", 1, {"record": RECORD}, {"model": {"w": np.zeros(1, np.float32)}})
+            )
+            (folder / "log.csv").write_text("log")
 
     monkeypatch.setattr(script, "compdiffuser", pretend)
     return asked

@@ -93,7 +93,7 @@ def test_it_is_served(trained):
         assert (model["name"], model["drivable"], model["maze"]["rows"][1]) == ("corridor", True, "#....#")
         plan = visitor.plan("corridor", *ENDS, candidates=4)
         assert len(plan["states"][0]) == 2
-        assert {"failed", "measures", "told"} == set(plan["verdict"])
+        assert {"failed", "measures", "told", "where"} == set(plan["verdict"])
         middle = corridor_world.along(np.linspace(0, 5, 60)).tolist()
         kind, end = list(visitor.drive({**plan, "states": middle}))[-1]
         assert (kind, end["success"]) == ("end", True), end

@@ -18,7 +18,8 @@ def test_a_big_batch_is_cut_without_a_trace(name):
     sizes = []
     runner.denoiser.register_forward_pre_hook(lambda module, arguments: sizes.append(len(arguments[0])))
     runner.most_rows, runner.least_rows = 5, 1
-    assert torch.allclose(runner(x, sigma, conditions), whole, rtol=1e-4, atol=1e-5)
+    apart = (runner(x, sigma, conditions) - whole).abs().max()
+    assert apart < 1e-5 * whole.abs().max()
     assert sizes == [5, 5, 2]
 
 

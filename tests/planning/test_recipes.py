@@ -23,7 +23,7 @@ OTHER = {
     "schedule": "cosine", "precision": "tf32", "width": 64, "depth": 3, "drop": 0.05, "state": 0.25, "ahead": 0.25,
     "nothing": 0.125, "ahead_ratio": 0.25, "batch": 7, "learning_rate": 0.001, "warmup": 3, "weight_decay": 0.5,
     "beta2": 0.5, "clip": 2.0, "ema": 0.5, "ema_every": 3, "updates_per_replay": 5, "checkpoint_every": 11,
-    "log_every": 13, "steps": 17, "seed": 19, "time_limit": 23.0,
+    "log_every": 13, "positions": 0.25, "steps": 17, "seed": 19, "time_limit": 23.0,
 }  # fmt: skip
 """Another value than the paper's for every field."""
 
@@ -65,17 +65,17 @@ def test_every_field_can_be_reached_from_the_command_line(name):
         command = Train("any", preset="paper", **{name: value})
     else:
         command = Train("any", preset="paper", set=(f"{name}={value}", *along))
-    changed = parts(command._recipe(GIANT))
+    changed = parts(command._recipe(GIANT, {}))
     assert [getattr(part, name) for part in changed if hasattr(part, name)] == [value]
     assert [getattr(part, name) for part in parts(PAPER) if hasattr(part, name)] != [value]
 
 
 def test_options_change_what_they_name():
     command = Train("any", preset="paper", drop=0.3, ema="none", clip=1.0, width=64, batch=16, schedule="cosine")
-    recipe = command._recipe(GIANT)
+    recipe = command._recipe(GIANT, {})
     assert (recipe.objective.nothing, recipe.training.ema, recipe.training.clip) == (0.3, None, 1.0)
     assert (recipe.model.network.width, recipe.training.batch, recipe.training.schedule) == (64, 16, "cosine")
-    other = Train("any", preset="paper", architecture="dit1d")._recipe(GIANT)
+    other = Train("any", preset="paper", architecture="dit1d")._recipe(GIANT, {})
     assert other.model.network == DiT1dConfig()
 
 
@@ -91,7 +91,7 @@ def test_options_change_what_they_name():
 )
 def test_settings_that_are_none_are_named(options, sentence):
     with pytest.raises(UserError, match=sentence):
-        Train("any", **{"preset": "paper", **options})._recipe(GIANT)
+        Train("any", **{"preset": "paper", **options})._recipe(GIANT, {})
 
 
 @pytest.fixture(scope="module", autouse=True)

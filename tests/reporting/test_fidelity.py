@@ -27,6 +27,7 @@ PAPER = {
 """What the paper states."""
 CODE = {
     "chunks.overlap": 56, "chunks.front_padding": 64, "model.ends": "inpaint", "objective.ahead": 0.5,
+    "objective.positions": None,
     "training.beta2": 0.999, "training.warmup": 0, "training.clip": None, "training.ema": 0.995,
     "training.ema_every": 10, "sampler.steps": 50, "sampler.repeats": 1, "sampler.guidance": 2.0, "sampler.hold": True,
     "sampler.clamp": True, "sampler.told": "step", "candidates": 40, "plan.refine": None, "plan.scaffold": None,

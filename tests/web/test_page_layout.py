@@ -110,6 +110,6 @@ def test_fingers_place_and_drag_marks_on_a_phone(browser, site):
     ):  # fmt: skip
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     assert position(page, "start") == pytest.approx((-1, 1), abs=0.1)
-    page.locator("#undo").tap()
+    page.locator("#undo").click()
     page.locator(".mark.start[aria-valuetext^='x 0'], .mark.start[aria-valuetext^='x -0']").wait_for()
     context.close()

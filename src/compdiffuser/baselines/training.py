@@ -129,7 +129,7 @@ def _check_run(method: str, seeds: int, episodes: Episodes) -> None:
 
 def _check_actions(method: str, episodes: Episodes) -> None:
     if episodes.actions.ndim != 2 or episodes.actions.shape[1] == 0:
-        raise UserError(f"{method} learns from actions, and field 'actions' has shape {list(episodes.actions.shape)}")
+        raise UserError(f"{method} learns from actions, and this data has none")
     if not episodes.actions.any():
         raise UserError(f"{method} learns from actions, and those of this dataset are all 0")
     if (largest := float(np.abs(episodes.actions).max())) > LARGEST_ACTION:

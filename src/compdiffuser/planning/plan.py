@@ -226,8 +226,7 @@ class Plan:
             _check_values(arrays)
             meta |= {name: kind(meta[name]) for name, kind in _NUMBERS.items() if name in meta}
             measures = {str(test): float(share) for test, share in meta["verdict"].items()}
-            where = {str(test): str(place) for test, place in meta.pop("where", {}).items()}
-            meta |= {"verdict": Verdict(measures, where), "space": Space.from_dict(meta["space"])}
+            meta |= {"verdict": Verdict(measures, _sentences(meta.pop("where", {}))), "space": Space.from_dict(meta["space"])}
             meta["avoid"] = tuple(region(text) for text in meta.get("avoid", ()))
             meta["via"] = tuple(waypoint(text) for text in meta.get("via", ()))
             meta["maze"] = None if meta["maze"] is None else Maze.from_dict(meta["maze"])
@@ -253,6 +252,13 @@ def _check_values(arrays: Mapping[str, Array]) -> None:
                 raise UserError(f"'{name}' is empty or holds numbers that are not finite")
     if arrays["scores"].ndim != 1:
         raise UserError(f"'scores' are [B], not of shape {list(arrays['scores'].shape)}")
+
+
+def _sentences(found: Mapping[str, Any]) -> dict[str, str]:
+    """What a verdict says of each test. Raises UserError where that is no text."""
+    if wrong := [test for test, place in found.items() if not isinstance(place, str)]:
+        raise UserError(f"where '{wrong[0]}' failed is told in words, not by {brief(found[wrong[0]])}")
+    return dict(found)
 
 
 def _finite(number: float) -> float | None:

@@ -45,6 +45,7 @@ ROWS: tuple[Row, ...] = (
     Row("diffusion steps", "512", "512, cosine", ("model.formulation",)),
     Row("losses", "neighbours + start + end", "each side by itself, start and goal together too",
         ("objective.sides", "objective.state")),
+    Row("share of positions in the loss", None, "all dimensions count alike", ("objective.positions",)),
     Row("condition dropout", "0.2", "0.2 for each side by itself", ("objective.nothing", "objective.drop")),
     Row("noise of neighbours", "t, and t − 1", "t or t − 1, each as often", ("objective.ahead", "objective.ahead_by")),
     Row("optimizer", "Adam", "Adam, β₂ 0.999", ("training.weight_decay", "training.beta2")),

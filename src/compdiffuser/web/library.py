@@ -182,12 +182,12 @@ def _followed(preset: Preset) -> bool:
 
 def tried(planner: Planner) -> Planner:
     """A planner that has made one small plan, in the middle of its data. Raises UserError where that is not finite."""
-    middle = planner.normalizer.denormalize(np.zeros(planner.model.dim, np.float32))
+    start, goal = (planner.normalizer.denormalize(np.full(planner.model.dim, at, np.float32)) for at in (0, 0.5))
     quick = copy.copy(planner)
     quick.scaffold = None  # ways through the data take seconds, and are found when they are asked for
     sampler = replace(planner.config.sampler, steps=1, repeats=1)
     quick = quick.configured(replace(planner.config, sampler=sampler, scaffold=None))
-    plan = quick.plan(middle, middle, n_chunks=1, n_candidates=1)
+    plan = quick.plan(start, goal, n_chunks=1, n_candidates=1)
     if not np.isfinite(plan.states).all():
         raise UserError(f"the planner '{planner.preset.name}' makes plans that are not finite")
     return planner

@@ -132,6 +132,13 @@ class Preset:
         return self.tuned_as or self.domain.family
 
     @property
+    def label(self) -> str:
+        """The dataset's name, with a number of dimensions where other ones than usual are planned: NAME-15d."""
+        usual = PRESETS.get(self.name)
+        same = usual is None or usual.space.dims == self.space.dims
+        return self.name if same else f"{self.name}-{len(self.space.dims)}d"
+
+    @property
     def space(self) -> Space:
         """What is planned."""
         return self.domain.space

@@ -95,7 +95,7 @@ def test_the_page_asks_nobody_else_and_all_its_parts_are_there(address):
     static = files("compdiffuser.web").joinpath("static")
     for file in static.iterdir():
         text = file.read_text(encoding="utf-8")
-        loads = re.findall(r'(?:src|url|from|import|fetch)\W{1,3}https?://', text)
+        loads = re.findall(r"(?:src|url|from|import|fetch)\W{1,3}https?://", text)
         linked = re.findall(r'<a href="https://', text)
         assert not loads, file.name
         assert text.count("https://") == len(linked), "nothing but links that people follow"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from torch import Tensor
 
+    from compdiffuser.domains import Domain
     from compdiffuser.planning.config import PlanConfig
     from compdiffuser.planning.planner import Planner
     from compdiffuser.planning.progress import Round
@@ -32,10 +33,12 @@ class Plan:
 
     model: tyro.conf.Positional[str]
     """Name of a shipped planner, or the folder of one of yours."""
-    start: str
-    """Where to start, as numbers separated by commas."""
-    goal: str
+    start: str | None = None
+    """Where to start, as numbers separated by commas. Places are enough: a simulator adds the posture of a body."""
+    goal: str | None = None
     """Where to end. Where only a ball has to be there, its place is enough."""
+    start_from_task: int | None = None
+    """Instead of both: the start and the goal of this task of the benchmark, as its simulator begins it."""
     chunks: str = "auto"
     """Number of chunks to compose; auto tries several and takes the best plan that is certified."""
     candidates: int | None = None
@@ -88,9 +91,9 @@ class Plan:
         from compdiffuser.planning.planner import Planner
 
         self._check_files()
-        start, goal = numbers(self.start, "start"), numbers(self.goal, "goal")
-        steering = self._steering()
+        ends, steering = self._ends(), self._steering()
         planner = Planner.from_pretrained(self.model, self.device, self._config())
+        start, goal = placed(planner.preset.domain, ends)
         check_room(planner.preset.domain, start, goal)
         fixed = self.chunks == "auto" and self.sampler != "default"
         chunks = planner.preset.chunks.count if fixed else chunk_count(self.chunks)
@@ -113,6 +116,17 @@ class Plan:
         else:
             tell(plan, [path for path in (self.png, self.gif, self.save) if path])
         return 0 if plan.ok else 3
+
+    def _ends(self) -> int | tuple[list[float], list[float]]:
+        """The number of a task, or a start and a goal. Raises UserError where it is neither."""
+        if self.start_from_task is not None:
+            if self.start is not None or self.goal is not None:
+                raise UserError("--start-from-task gives the start and the goal; leave out --start and --goal")
+            return self.start_from_task
+        for what, given in (("start", self.start), ("goal", self.goal)):
+            if given is None:
+                raise UserError(f"--{what} is missing: a plan needs --start and --goal, or --start-from-task")
+        return numbers(self.start or "", "start"), numbers(self.goal or "", "goal")
 
     def _steering(self) -> dict[str, Any]:
         """What steers the plan. Raises UserError for what is none, and for a film of several plans."""
@@ -172,6 +186,18 @@ def tell(plan: Any, files: list[Path]) -> None:
     for path in files:
         print(f"written   {path}")
     sys.stdout.flush()
+
+
+def placed(domain: Domain, ends: int | tuple[list[float], list[float]]) -> tuple[list[float], list[float]]:
+    """Start and goal, as far as a simulator is needed to know them. Raises UserError where there is none."""
+    from compdiffuser.evaluation.ends import begun, completed
+    from compdiffuser.evaluation.problems import Task
+
+    if isinstance(ends, int):
+        begin, asked = begun(domain, Task(ends, seed=0))
+        return begin.tolist(), asked.tolist()
+    start, goal = ends
+    return completed(domain, start, goal), goal
 
 
 def numbers(text: str, what: str) -> list[float]:

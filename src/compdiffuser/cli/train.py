@@ -122,7 +122,7 @@ class Train:
         proposal = proposed(self, known, device.type == "cuda") if untuned(known) and self.method != "dd" else None
         preset = self._chunked(proposal.preset if proposal else known)
         recipe = self._recipe(preset, proposal.sizes if proposal else {})
-        episodes, out = storage.load(self.dataset), self._out(preset.name)
+        episodes, out = storage.load(self.dataset), self._out(preset.label)
         if proposal:
             advise([*proposal.reasons, how_long(episodes, preset, recipe, device)])
         advise(on_jumps(episodes, preset.space) + on_windows(episodes, preset.chunks))
@@ -213,12 +213,12 @@ class Train:
         names = ("batch", "learning_rate", "checkpoint_every", "log_every")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
-    def _out(self, dataset: str) -> Path:
+    def _out(self, label: str) -> Path:
         """The folder of the run. Raises UserError where nothing can be written to it."""
         from compdiffuser.files import check_writable
         from compdiffuser.runs import run_folder
 
-        out = self.out or run_folder(dataset, self.method, None if self.augment == "none" else self.augment)
+        out = self.out or run_folder(label, self.method, None if self.augment == "none" else self.augment)
         check_writable(out / "config.json")
         return out
 

@@ -87,7 +87,7 @@ class TrainController:
         config = TrainConfig(
             steps=self.steps, time_limit=self.time_limit, batch=self.batch, learning_rate=self.learning_rate, **common
         )  # fmt: skip
-        out = self.out or run_folder(preset.name, "controller")
+        out = self.out or run_folder(preset.label, "controller")
         check_writable(out / "config.json")
         estimator = None
         if needs_estimate(model):

@@ -14,14 +14,15 @@ from compdiffuser.types import UserError
 def controller_for(preset: Preset) -> Controller:
     """The controller of a dataset; of learned ones, the one trained here, else the shipped one.
 
-    Its `source` says which. Raises UserError where there is none.
+    Where other dimensions than usual are planned, one that follows these comes before one that follows the usual ones.
+    Its `source` says which it is. Raises UserError where there is none.
     """
     if preset.domain.controller is not None:
         return preset.domain.controller
-    places = (run_folder(preset.name, "controller"), pretrained_folder() / "controllers" / preset.name)
-    for folder in places:
-        if (folder / artifact.CONFIG).exists():
-            return load_controller(folder)
+    for label in dict.fromkeys((preset.label, preset.name)):
+        for folder in (run_folder(label, "controller"), pretrained_folder() / "controllers" / label):
+            if (folder / artifact.CONFIG).exists():
+                return load_controller(folder)
     raise UserError(
         f"no controller is shipped for '{preset.name}'; train one with: compdiffuser train-controller {preset.name}"
     )

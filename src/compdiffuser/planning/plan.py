@@ -226,7 +226,8 @@ class Plan:
             _check_values(arrays)
             meta |= {name: kind(meta[name]) for name, kind in _NUMBERS.items() if name in meta}
             measures = {str(test): float(share) for test, share in meta["verdict"].items()}
-            meta |= {"verdict": Verdict(measures, _sentences(meta.pop("where", {}))), "space": Space.from_dict(meta["space"])}
+            verdict = Verdict(measures, _sentences(meta.pop("where", {})))
+            meta |= {"verdict": verdict, "space": Space.from_dict(meta["space"])}
             meta["avoid"] = tuple(region(text) for text in meta.get("avoid", ()))
             meta["via"] = tuple(waypoint(text) for text in meta.get("via", ()))
             meta["maze"] = None if meta["maze"] is None else Maze.from_dict(meta["maze"])

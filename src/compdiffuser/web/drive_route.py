@@ -14,10 +14,10 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from compdiffuser.evaluation.ends import whole
 from compdiffuser.planning.plan import Plan
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stopped, drive, verdict
-from compdiffuser.web.ends import whole
 from compdiffuser.web.messages import DriveRequest, PlanRequest
 from compdiffuser.web.scheduler import STOPPING, Closed, Full, Job
 from compdiffuser.web.service import TOLD, Service, sentence

@@ -15,6 +15,7 @@ import numpy as np
 
 from compdiffuser.domains import Domain, Space
 from compdiffuser.evaluation.causes import meaning
+from compdiffuser.evaluation.ends import whole
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
@@ -23,7 +24,6 @@ from compdiffuser.following.settings import Following
 from compdiffuser.planning.plan import Plan
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
-from compdiffuser.web.ends import whole
 from compdiffuser.web.messages import DriveRequest, PlanRequest
 from compdiffuser.web.models import SceneReply
 from compdiffuser.web.scenes import describe

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from compdiffuser.domains.mazes import Maze
+from compdiffuser.evaluation import ends
 from compdiffuser.planning.planner import Planner
 from compdiffuser.types import Array
-from compdiffuser.web import ends
 
 STEPS = 12
 """Cells between the start and the goal, where the maze is large enough."""

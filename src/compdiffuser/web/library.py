@@ -19,13 +19,14 @@ from compdiffuser.artifact import CONFIG
 from compdiffuser.checks import brief
 from compdiffuser.domains import Domain
 from compdiffuser.domains.mazes import Maze
+from compdiffuser.evaluation import ends
 from compdiffuser.files import pretrained_folder
 from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.planning.checkpoint import locate
 from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
-from compdiffuser.web import ends, examples
+from compdiffuser.web import examples
 from compdiffuser.web.models import GroupReply, MazeReply, ModelReply
 
 log = logging.getLogger("compdiffuser.web")

@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
+from compdiffuser.evaluation.ends import lacks_posture
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
@@ -23,7 +24,6 @@ from compdiffuser.planning.repair import chosen
 from compdiffuser.planning.search import Origin
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stages
-from compdiffuser.web.ends import lacks_posture
 from compdiffuser.web.explaining import why
 from compdiffuser.web.library import Library, NotReady, Unknown
 from compdiffuser.web.messages import CandidateReply, Health, Options, OtherReply, PlanReply, PlanRequest, Verdict

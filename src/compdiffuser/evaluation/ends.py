@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from compdiffuser.domains import Domain
+from compdiffuser.evaluation.environments import EnvironmentPool
+from compdiffuser.evaluation.problems import Placement, Problem
 from compdiffuser.planning.goals import check_room, whole_goals
 from compdiffuser.types import Array, UserError
 
@@ -50,3 +52,18 @@ def check(domain: Domain, start: Sequence[float], goal: Sequence[float]) -> None
     if domain.maze is not None:
         given = whole(domain, start, goal)[0] if lacks_posture(domain, start) else start
         check_room(domain, list(given), goal, domain.maze.clearance)
+
+
+def begun(domain: Domain, problem: Problem) -> tuple[Array, Array]:
+    """Where an episode begins and what it asks for, as planned states [D]. Raises UserError without a simulator."""
+    with EnvironmentPool(domain, 0) as pool:
+        (observed,), (asked,) = pool.reset([problem])
+    return domain.space.planned(observed), domain.space.planned(asked)
+
+
+def completed(domain: Domain, start: Sequence[float], goal: Sequence[float]) -> list[float]:
+    """A start that names places alone, with the posture in which the simulator's body waits there."""
+    if not lacks_posture(domain, start):
+        return list(start)
+    begin, end = (domain.space.places(state) for state in whole(domain, start, goal))
+    return [float(number) for number in begun(domain, Placement(begin, end, 0))[0]]

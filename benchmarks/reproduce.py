@@ -24,6 +24,7 @@ CALM = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}
 
 
 CHILD = """import sys
+from compdiffuser.packing import smaller
 from compdiffuser.runs import end_with
 end_with(int(sys.argv.pop(1)))
 from compdiffuser.cli import main
@@ -135,9 +136,10 @@ def updating(path: Path) -> Iterator[dict[str, Any]]:
         os.close(folder)
 
 
-def ship(run: Path, target: Path) -> None:
+def ship(run: Path, target: Path, bits: int = 16) -> None:
     """Copy an artifact, which takes the place of an older one at once, and its log, without what a run resumes from."""
-    artifact.copy(run, target)
+    found = artifact.read(run)
+    artifact.save(target, smaller(found) if bits == 8 else found)
     with replacing(target / "log.csv") as temporary:
         shutil.copy(run / "log.csv", temporary)
 

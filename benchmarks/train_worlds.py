@@ -18,7 +18,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import tyro
@@ -70,6 +70,8 @@ class Benchmark:
     """Steps of an episode; by default the paper's, and for recorded plans twice the episode's."""
     workers: int | None = None
     """Processes that record and simulate; by default one for each core."""
+    bits: Literal[8, 16] = 16
+    """Of a planner's shipped weights."""
     planner_options: str = ""
     """Passed on to `compdiffuser train`, as in --planner-options="--width 32 --depth 2"."""
     controller_options: str = ""
@@ -164,7 +166,7 @@ def planner(options: Benchmark, dataset: Preset, dims: str) -> None:
             *options_of(out=run, device=options.device, time_limit=options.planner_seconds, dims=planned),
             *options.planner_options.split(),
         )  # fmt: skip
-        ship(run, target)
+        ship(run, target, options.bits)
     note_training(options, dataset, "planners", f"{name}/compdiffuser", training_of(target))
 
 

@@ -122,13 +122,13 @@ def load(
     raise refusal
 
 
-def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Path:
-    """Copy an artifact of any kind, over another as `save` does. Raises UserError where there is none, or it is bad."""
-    values = _config(Path(source))
+def read(folder: str | os.PathLike[str]) -> Artifact:
+    """An artifact of any kind, as it is stored. Raises UserError where there is none, or it is bad."""
+    values = _config(Path(folder))
     kind, format = (values.get(name) if isinstance(values, dict) else None for name in ("kind", "format"))
     if not isinstance(kind, str) or not isinstance(format, int):
-        raise UserError(f"'{source}' holds no artifact that says what it is")
-    return save(target, load(source, kind, format, parts=()))
+        raise UserError(f"'{folder}' holds no artifact that says what it is")
+    return load(folder, kind, format, parts=())
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from compdiffuser.artifact import tensors
 from compdiffuser.checks import brief
+from compdiffuser.packing import unpacked
 from compdiffuser.types import Array, UserError
 
 Built = TypeVar("Built", bound=nn.Module)
@@ -71,6 +72,7 @@ def built(build: Callable[[], Built], part: Mapping[str, Array], folder: str | o
 
 def restored(build: Callable[[], Built], part: Mapping[str, Array], folder: str | os.PathLike[str]) -> Built:
     """The network that `build` makes, with the weights of `part`. Raises UserError where they do not fit."""
-    network = built(build, part, folder)
-    network.load_state_dict(tensors(part))
+    plain = unpacked(part, folder)
+    network = built(build, plain, folder)
+    network.load_state_dict(tensors(plain))
     return network

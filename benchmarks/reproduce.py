@@ -18,13 +18,13 @@ from typing import Any
 from compdiffuser import artifact
 from compdiffuser.artifact import CONFIG
 from compdiffuser.files import read_json, replacing, write_json
+from compdiffuser.packing import smaller
 
 CALM = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}
 """For processes that run side by side."""
 
 
 CHILD = """import sys
-from compdiffuser.packing import smaller
 from compdiffuser.runs import end_with
 end_with(int(sys.argv.pop(1)))
 from compdiffuser.cli import main

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from compdiffuser.planning.regions import Box, Disc, Outside, Polygon
     from compdiffuser.planning.steering import Steering, Waypoint
     from compdiffuser.planning.walls import Walls
-    from compdiffuser.presets import Preset, register
+    from compdiffuser.presets import Preset
+    from compdiffuser.registering import register
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,7 +32,7 @@ _HOMES = {
     "Planner": "compdiffuser.planning.planner",
     "Preset": "compdiffuser.presets",
     "SamplerConfig": "compdiffuser.compose.schedule",
-    "register": "compdiffuser.presets",
+    "register": "compdiffuser.registering",
 }
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from corridor import LENGTH, halves, success
 from test_agents import NoSynchronization, walks
+from walkway import LENGTH, halves, success
 
 from compdiffuser.baselines import METHODS, Sizes
 from compdiffuser.baselines.augmented import Augmentation

@@ -84,8 +84,25 @@ def test_a_planner_of_other_dimensions_plans_and_is_listed_by_its_folders_name(s
     few = ["--candidates", "2", "--steps", "2", "--repeats", "1", "--device", "cpu"]
     assert main(["plan", name, *ends, *few, "--json", "--png", "plan.png"]) in (0, 3)
     assert np.shape(json.loads(capsys.readouterr().out)["states"])[1] == dims
-    assert main(["plan", name, "--start", "0,0", "--goal", ends[3], *few]) == 2
-    assert f"{dims}" in capsys.readouterr().err
+    assert main(["plan", name, "--start", "0,0,0", "--goal", ends[3], *few]) == 2
+    assert f"a start has {dims} dimensions here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("dataset", "dims"), [(ARENA, 17), (ANT, 15)])
+def test_a_simulator_adds_the_posture_in_which_a_body_starts(shipped, capsys, dataset, dims):
+    name = f"{dataset}-{dims}d"
+    small_planner(small(dataset, dims), shipped / name)
+    few = ["--candidates", "1", "--steps", "1", "--repeats", "1", "--device", "cpu", "--json"]
+    places = "0,0" if dataset == ANT else "0,0,4,0"
+    starts = []
+    for ends in (["--start", places, "--goal", "4,0"], ["--start-from-task", "1"]):
+        assert main(["plan", name, *ends, *few]) in (0, 3)
+        starts.append(json.loads(capsys.readouterr().out)["start"])
+    for start in starts:
+        assert len(start) == dims
+        assert 0.4 < start[2] < 1, "an ant's height"
+        assert sum(number**2 for number in start[3:7]) > 0.5, "its orientation"
+    assert starts[0] != starts[1]
 
 
 def test_a_planner_of_other_dimensions_that_is_not_there_is_told(shipped, capsys):

@@ -33,6 +33,27 @@ def test_a_plan_that_is_not_certified_says_which_tests_it_failed(capsys):
     assert lines["began"].startswith("began     from ")
 
 
+@pytest.mark.parametrize(
+    ("ends", "sentence"),
+    [
+        (["--start", "0,0"], "--goal is missing: a plan needs --start and --goal, or --start-from-task"),
+        (["--goal", "0,0"], "--start is missing"),
+        (["--start-from-task", "1", "--goal", "0,0"], "leave out --start and --goal"),
+    ],
+)
+def test_ends_that_are_missing_or_given_twice_are_told(ends, sentence, nothing_is_loaded, capsys):
+    assert main(["plan", UMAZE, *ends]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_plan_starts_from_a_task(capsys):
+    assert main(["plan", UMAZE, "--start-from-task", "1", *POOR, "--device", "cpu", "--json"]) == 3
+    plan = json.loads(capsys.readouterr().out)
+    assert len(plan["start"]) == len(plan["goal"]) == 2
+    assert main(["plan", UMAZE, "--start-from-task", "99", *POOR, "--device", "cpu"]) == 2
+    assert "unknown task 99" in capsys.readouterr().err
+
+
 def test_any_order_rule_score_and_blending_plans(capsys):
     options = ["--order", "sequential", "--rule", "heun", "--score", "overlap", "--blending", "linear"]
     main(["plan", UMAZE, *ENDS, *POOR, *options, "--json"])

@@ -27,16 +27,15 @@ def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess:
 
 
 def test_the_shipped_giant_planner_reaches_goals_in_the_real_environment():
-    done = run("eval", GIANT, "--tasks", "1,5", "--episodes", "1", "--seeds", "1", "--json")
+    done = run("eval", GIANT, "--tasks", "1", "--episodes", "1", "--seeds", "1", "--json")
     result = json.loads(done.stdout)
     assert result["success"] == 100
-    assert result["episodes"] == 2
+    assert result["episodes"] == 1
     assert sum(result["failures"].values()) == 0
 
 
-@pytest.mark.parametrize("size", ["umaze", "medium"])
-def test_shipped_planners_of_the_other_family_do_too(size):
-    done = run("eval", f"robotics-pointmaze-{size}-v0", "--tasks", "1,2", "--episodes", "1", "--seeds", "1", "--json")
+def test_a_shipped_planner_of_the_other_family_does_too():
+    done = run("eval", "robotics-pointmaze-umaze-v0", "--tasks", "1,2", "--episodes", "1", "--seeds", "1", "--json")
     assert json.loads(done.stdout)["success"] == 100
 
 

@@ -16,15 +16,15 @@ from compdiffuser.files import pretrained_folder
 from compdiffuser.presets import PRESETS
 
 GOLDEN = Path(__file__).parent / "golden" / "plans.npz"
-PROBLEM, LEAST_CELLS, CANDIDATES = 1, 4, 16
+PROBLEM, LEAST_CELLS, CANDIDATES = 1, 4, 8
 """The problem of each maze that is planned: of those with ends so many cells apart, the second that is drawn."""
 
 
 def keys() -> list[str]:
-    """NAME/BEGUN of every stored plan; planners with scaffolds are also asked to begin from noise alone."""
+    """NAME/BEGUN of every stored plan; a planner of each family with scaffolds also begins from noise alone."""
     shipped = [name for name in PRESETS if (pretrained_folder() / name).is_dir()]
-    begun = {name: ["default", "noise"] if PRESETS[name].chunks.scaffold else ["default"] for name in shipped}
-    return [f"{name}/{how}" for name in shipped for how in begun[name]]
+    families = {PRESETS[name].domain.family: name for name in reversed(shipped) if PRESETS[name].chunks.scaffold}
+    return [f"{name}/default" for name in shipped] + [f"{name}/noise" for name in families.values()]
 
 
 def ends(planner: Planner) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""How long bodies in mazes take on the machine it runs on: recording the data, one plan, a hundred episodes.
+"""How long bodies in mazes take: recording the data, one plan, a hundred episodes, and what was trained for them.
 
     python benchmarks/world_speed.py --group antmaze --out results/antmaze_speed_h200.json \\
         --hardware "16 cores and one H200"
@@ -8,7 +8,8 @@
 A plan is what each replan adds to an episode: automatic K, up to 256 candidates, and the second call with the same
 shapes, between random cells as far apart as half of the longest way; a simulator says in which posture a body starts.
 The hundred episodes are those of one seed, with replanning, from the start of the process to its end. Each figure is
-written when it is measured; a second call adds to the file.
+written when it is measured; a second call adds to the file. `made` measures nothing: it collects from results/ how long
+the experts, the data and the planners took that are shipped, on the machine that made them.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ from compdiffuser import Planner
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement
 from compdiffuser.files import read_json
-from compdiffuser.presets import Preset
+from compdiffuser.presets import Preset, preset
 from compdiffuser.types import Array
 
+EXPERTS = {"humanoid": ("humanoid", "humanoid-student"), "soccer": ("ball",), "ant": ("ant",)}
 TARGETS = {
+    ("humanoid", "made"): 600,
+    ("humanoid-student", "made"): 240,
+    ("ball", "made"): 600,
     ("antmaze-giant-stitch-v0", "data"): 60,
     ("humanoidmaze-medium-stitch-v0", "data"): 100,
     ("antsoccer-medium-stitch-v0", "data"): 300,
@@ -57,7 +62,7 @@ class Benchmark:
     """By default results/GROUP_speed.json."""
     hardware: str = "this machine"
     device: str = "auto"
-    only: tuple[Literal["data", "plan", "episodes"], ...] = ("data", "plan", "episodes")
+    only: tuple[Literal["data", "plan", "episodes", "made"], ...] = ("data", "plan", "episodes")
     """Parts to measure."""
     workers: int = os.cpu_count() or 1
     """Processes that simulate."""
@@ -134,7 +139,26 @@ def target(name: str, part: str, options: Benchmark) -> dict[str, float]:
     return {} if aim is None else {"target": aim}
 
 
-PARTS = {"data": data, "plan": plan, "episodes": episodes}
+def made(name: str, options: Benchmark, note: Callable[..., None]) -> None:
+    """What is shipped for a dataset; hardware is that of the machine it was made on."""
+    results, record = Path("results"), preset(name)
+    for expert in EXPERTS.get(record.domain.family, ()):
+        trained = read_json(results / f"expert_{expert}.json")["trained"]
+        aim = {"target": limit} if (limit := TARGETS.get((expert, "made"))) else {}
+        note(f"expert {expert}, from nothing", trained["seconds"], "s", hardware=trained["device"], **aim)
+    recorded = read_json(results / "data_generation.json")["datasets"].get(name, {}).get("speed")
+    if recorded:
+        hardware = f"{recorded['cores']} CPU cores"
+        what = f"{name}: recording {recorded['episodes']:,} episodes"
+        note(what, recorded["seconds"], "s", hardware=hardware, **target(name, "data", options))
+    family = name.split("-")[0]
+    taken = read_json(results / f"training_{family}.json")["planners"][f"{name}/compdiffuser"]
+    note(f"{name}: training the planner", taken["seconds"], "s", hardware=taken["device"], target=240)
+    memory = taken["peak_memory"] / 2**30
+    note(f"{name}: its memory on the GPU", memory, "GiB", hardware=taken["device"])
+
+
+PARTS = {"data": data, "plan": plan, "episodes": episodes, "made": made}
 
 if __name__ == "__main__":
     main()

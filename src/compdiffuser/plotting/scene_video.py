@@ -25,7 +25,7 @@ from compdiffuser.plotting.video import FPS, SIZE, Shot
 from compdiffuser.types import Array, UserError
 
 _FLOOR, _WALL = "#f4f5f7", "#a4a8b1"
-_VIEW = 4.6  # distance of the camera in maze units
+_VIEW = 3.1  # distance of the camera in maze units
 _MARGIN = 2.4  # maze units between the camera's centre and the maze's edge
 _MAP = 180  # pixels
 _IN_VIEW = 5  # cells: a maze of so many rows and columns is in view as a whole and needs no map
@@ -57,7 +57,7 @@ def scene_frames(
     scene, data, option = mujoco.MjvScene(model, maxgeom=8000), mujoco.MjData(model), mujoco.MjvOption()
     places = np.array([shot.places for shot in shots])
     camera = mujoco.MjvCamera()
-    camera.azimuth, camera.elevation, camera.distance = 90, -70, _VIEW * maze.unit
+    camera.azimuth, camera.elevation, camera.distance = 90, -65, _VIEW * maze.unit
     tracker = Tracker(maze, space, start, goal, 2 * (_MAP * width // SIZE[0]))
     view, pixels = mujoco.MjrRect(0, 0, width, height), np.empty((height, width, 3), np.uint8)
     looks = _camera_path(track_planes(space, places)[0], maze)

@@ -79,6 +79,8 @@ class Plan:
     """Where to compute."""
     png: Path | None = None
     """Draw the plan into this file."""
+    poses: Path | None = None
+    """Draw the planned body in fifty poses into this PNG file, where postures are planned."""
     gif: Path | None = None
     """Draw the denoising into this file."""
     save: Path | None = None
@@ -87,6 +89,7 @@ class Plan:
     """Print the plan as one JSON object."""
 
     def run(self) -> int:
+        from compdiffuser.evaluation.poses import check_poses, draw_poses
         from compdiffuser.planning.goals import check_room
         from compdiffuser.planning.planner import Planner
 
@@ -95,6 +98,8 @@ class Plan:
         planner = Planner.from_pretrained(self.model, self.device, self._config())
         start, goal = placed(planner.preset.domain, ends)
         check_room(planner.preset.domain, start, goal)
+        if self.poses:
+            check_poses(planner.preset.domain)
         fixed = self.chunks == "auto" and self.sampler != "default"
         chunks = planner.preset.chunks.count if fixed else chunk_count(self.chunks)
         candidates = CANDIDATES[self.sampler] if self.candidates is None else self.candidates
@@ -106,6 +111,8 @@ class Plan:
             )  # fmt: skip
         if self.png:
             plan.plot(self.png)
+        if self.poses:
+            draw_poses(plan, planner.preset.domain, self.poses)
         if self.save:
             plan.save(self.save)
         if self.gif and frames is not None:
@@ -114,7 +121,7 @@ class Plan:
             others = {"others": [other.to_dict() for other in plan.others]} if self.plans > 1 else {}
             print(json.dumps({**plan.to_dict(), **others}))
         else:
-            tell(plan, [path for path in (self.png, self.gif, self.save) if path])
+            tell(plan, [path for path in (self.png, self.poses, self.gif, self.save) if path])
         return 0 if plan.ok else 3
 
     def _ends(self) -> int | tuple[list[float], list[float]]:
@@ -163,7 +170,9 @@ class Plan:
             check_picture(self.png)
         if self.gif:
             check_gif(self.gif)
-        for path in (self.png, self.gif, self.save):
+        if self.poses:
+            check_picture(self.poses)
+        for path in (self.png, self.poses, self.gif, self.save):
             if path:
                 check_writable(path)
 

@@ -33,7 +33,7 @@ _IN_VIEW = 5  # cells: a maze of so many rows and columns is in view as a whole 
 
 def check_opengl() -> None:
     """Raise UserError where MuJoCo cannot draw."""
-    with _drawing():
+    with drawing():
         pass
 
 
@@ -53,7 +53,7 @@ def scene_frames(
     import mujoco
 
     width, height = size
-    _style(model, width, height)
+    style(model, width, height)
     scene, data, option = mujoco.MjvScene(model, maxgeom=8000), mujoco.MjData(model), mujoco.MjvOption()
     places = np.array([shot.places for shot in shots])
     camera = mujoco.MjvCamera()
@@ -61,7 +61,7 @@ def scene_frames(
     tracker = Tracker(maze, space, start, goal, 2 * (_MAP * width // SIZE[0]))
     view, pixels = mujoco.MjrRect(0, 0, width, height), np.empty((height, width, 3), np.uint8)
     looks = _camera_path(track_planes(space, places)[0], maze)
-    with _drawing(model) as context:
+    with drawing(model) as context:
         for number, (shot, look) in enumerate(zip(shots, looks, strict=True)):
             data.qpos[:] = shot.qpos
             mujoco.mj_forward(model, data)
@@ -78,7 +78,7 @@ def scene_frames(
 
 
 @contextmanager
-def _drawing(model: Any = None) -> Iterator[Any]:
+def drawing(model: Any = None) -> Iterator[Any]:
     """MuJoCo's drawing context for a model (None: an empty one), by what MUJOCO_GL names, else by EGL on Linux."""
     try:
         import mujoco
@@ -105,7 +105,7 @@ def _drawing(model: Any = None) -> Iterator[Any]:
         gl.free()
 
 
-def _style(model: Any, width: int, height: int) -> None:
+def style(model: Any, width: int, height: int) -> None:
     """Colours and light of the film. No shadows, no multisampling: in software they take most of the time."""
     import mujoco
 

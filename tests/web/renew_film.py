@@ -99,9 +99,10 @@ class Camera:
 def plan_and_drive(page: Page, camera: Camera) -> None:
     state = page.locator("article .state")
     camera.say("A start, a goal, and a model that has only seen short walks")
-    camera.hold(2.5)
+    camera.hold(3)
     camera.say("Plan: chunks are denoised together until they join")
     page.click("#plan")
+    camera.watch(lambda: page.locator(".wave path").count() > 0, 1)
     camera.watch(lambda: page.locator("#drive:not([disabled])").count() > 0, 11)
     camera.hold(2)
     camera.say("Scrub: every round is kept")
@@ -130,11 +131,13 @@ def close_a_door(page: Page, camera: Camera) -> None:
         "all => all.map((p) => p.getPointAtLength(p.getTotalLength() / 2)).map(({ x, y }) => [x, -y])"
     )
     x, y = way[len(way) * 2 // 3]
+    page.select_option(".speed select", "0.5")
     page.click("#tool-disc")
     camera.say("A region is drawn over the way ahead …")
     camera.drag(where(page, x, y), where(page, x + 1.3, y))
     camera.say("… and the plan is repaired from where the agent is")
     camera.watch(lambda: page.locator(".replan.repair").count() > 0, 7)
+    camera.hold(1.5)
     camera.say("The drive goes on along the repaired plan")
     camera.watch(lambda: "The agent" in state.inner_text(), 9)
     camera.hold(3)
@@ -142,7 +145,7 @@ def close_a_door(page: Page, camera: Camera) -> None:
 
 def main() -> None:
     with served(MODEL) as address, sync_playwright() as playwright, browsing(playwright) as browser:
-        page = open_page(browser, address, LINK, 1280, 800)
+        page = open_page(browser, address, LINK, 1440, 900)
         page.emulate_media(reduced_motion="no-preference")
         page.set_default_timeout(PATIENCE)
         page.click("#about-close")

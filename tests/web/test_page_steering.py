@@ -82,7 +82,7 @@ def test_a_disc_drawn_with_the_mouse_is_avoided_and_the_link_restores_it(page, b
     assert asked(page, "avoid") == ""
     page.click("#undo")
     expect(page.locator("g.region")).to_have_count(1)
-    draw(page, "disc", (0, 0), (0.5, 0))
+    draw(page, "disc", (1.6, 0), (3.4, 0))
     page.click("#plan")
     expect(page.locator("#hint")).to_contain_text("The start [0.0, 0.0] lies in disc:")
 
@@ -137,7 +137,7 @@ def test_waypoints_are_placed_by_key_and_mouse_moved_by_key_and_passed(page):
 
 
 def test_plans_that_take_different_ways_are_compared_and_chosen(page):
-    page.select_option("#plans", "2")
+    page.select_option("#plans", "3")
     plan(page)
     expect(page.locator("#ways-list button")).to_have_count(2)
     first = planned(page)

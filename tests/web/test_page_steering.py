@@ -85,6 +85,7 @@ def test_a_disc_drawn_with_the_mouse_is_avoided_and_the_link_restores_it(page, b
     draw(page, "disc", (1.6, 0), (3.4, 0))
     page.click("#plan")
     expect(page.locator("#hint")).to_contain_text("The start [0.0, 0.0] lies in disc:")
+    assert "422" in page.problems.pop(), "the browser notes the refusal too"
 
 
 def test_a_box_is_drawn_and_dragged_by_touch(browser, ways):

@@ -14,6 +14,7 @@ BODY = "humanoidmaze-medium-stitch-v0"
 DEEP = f"#model={BODY}&start=0,0&goal=16,20&a=auto,64,autoregressive,10,8,0&planned=1"
 FAR = f"#model={MODEL}&start=0,0&goal=52,36&a=auto,64,autoregressive,10,8,0"
 NEAR = f"#model={MODEL}&start=0,0&goal=20,16&a=auto,64,autoregressive,10,8,0"
+STEERED = f"{FAR}&via=20,16&avoid=disc:12,8,2;box:24,0,28,8&plans=3&planned=1"
 PATIENCE = 180_000
 
 
@@ -51,6 +52,11 @@ def main() -> None:
         finished(page)
         page.click("#about-close")
         take(page, "compare")
+        page.context.close()
+        page = open_page(browser, address, STEERED, 1360, 850)
+        page.click("#about-close")
+        finished(page)
+        take(page, "steering")
         page.context.close()
         page = open_page(browser, address, DEEP, 1360, 850)
         finished(page)

@@ -43,7 +43,7 @@ def test_a_plan_of_every_fourth_state_makes_longer_steps_without_a_jump():
     states = np.linspace((0, 0), (4, 0), 3).tolist()
     request = DriveRequest(model="tiny", start=(0, 0), goal=(4, 0), states=states)
     strides = [replace(MEDIUM, chunks=replace(MEDIUM.chunks, stride=stride)) for stride in (1, 4)]
-    faults = [Driver(request, task, None, None).given.fault() for task in strides]
+    faults = [Driver(request, task, None, None).plan.fault() for task in strides]
     assert faults == ["jumps 2.00 m at state 0 of 3", None]
 
 
@@ -134,15 +134,13 @@ def test_a_drive_waits_where_the_queue_is_full():
         if len(tried) < 3:
             raise Full(0)
 
-    queue = SimpleNamespace(
-        settings=SimpleNamespace(timeout=5.0), job=lambda request, placed: len(tried), submit=submit
-    )  # fmt: skip
+    queue = SimpleNamespace(settings=SimpleNamespace(timeout=5.0), submit=submit)
     stopped = threading.Event()
-    assert _submitted(queue, None, stopped) == 2, "each try is a job of its own, with its own deadline"
+    assert _submitted(queue, lambda: len(tried), stopped) == 2, "each try is a job of its own, with its own deadline"
     queue.settings.timeout, tried[:] = -1.0, []
     with pytest.raises(Full):
-        _submitted(queue, None, stopped)
+        _submitted(queue, lambda: len(tried), stopped)
     queue.settings.timeout, tried[:] = 5.0, []
     stopped.set()
     with pytest.raises(Stopped):
-        _submitted(queue, None, stopped)
+        _submitted(queue, lambda: len(tried), stopped)

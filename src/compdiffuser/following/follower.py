@@ -97,6 +97,10 @@ class PlanFollower:
         targets = self._sidestepped(self.targets(), observations)
         return self.controller(observations, targets[:, self.seen])
 
+    def renew(self, observations: Array, reason: str) -> None:
+        """New plans for all episodes, from where their agents are: what they followed holds no longer."""
+        self._plan(np.arange(len(observations)), observations, self.following.n_chunks, [reason] * len(observations))
+
     def targets(self) -> Array:
         """The planned states [E, D] that agents head for now; past a plan's end, its goal."""
         index = self._target_index()

@@ -90,6 +90,29 @@ def repaired(
     is left out. The verdict says whether the repaired plan is certified; where it is not, plan anew.
     """
     begun = time.perf_counter()
+    search = renewal(
+        planner, plan, at, avoid=avoid, valid=valid, prefer=prefer, margin=margin, n_candidates=n_candidates, seed=seed
+    )
+    if isinstance(search, Plan):
+        return replace(search, seconds=time.perf_counter() - begun)
+    while not search.done:
+        planner.advance([search])
+    return planner.result(search, time.perf_counter() - begun)
+
+
+def renewal(
+    planner: Planner,
+    plan: Plan,
+    at: Any = None,
+    *,
+    avoid: Sequence[Region] = (),
+    valid: Valid | None = None,
+    prefer: Cost | None = None,
+    margin: float = 0.0,
+    n_candidates: int = 16,
+    seed: int = 0,
+) -> Search | Plan:
+    """What `repaired` has to search for; the plan itself where nothing ahead has to change. Raises UserError."""
     given = Steering.of((), avoid, valid, prefer, margin)
     new = tuple(each for each in (*planner.known.avoid, *given.avoid) if each not in plan.avoid)
     steering = replace(given.joined(replace(planner.known, avoid=())), avoid=(*plan.avoid, *new))
@@ -98,17 +121,21 @@ def repaired(
     rest = Rest.of(planner, plan, here, steering)
     planner.ground.check(rest.steering, here, plan.goal, planner.asked, planner.preset.maze)
     if not rest.concerned:
-        return replace(plan, avoid=steering.avoid, seconds=time.perf_counter() - begun)
+        return replace(plan, avoid=steering.avoid)
     chunks, held = rest.renewed()
     wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"]) // QUICK
-    search = Search(
+    return Search(
         rest.anchor if held[0] else here, plan.goal, [len(chunks)], n_candidates, seed, min(wave, n_candidates),
         planner.config.refine is not None, planner.config.score, {len(chunks): chunks}, course=rest.course(chunks),
         held={len(chunks): held},
     )  # fmt: skip
-    while not search.done:
-        planner.advance([search])
-    return planner.result(search, time.perf_counter() - begun)
+
+
+def ahead(planner: Planner, plan: Plan, here: Array) -> tuple[int, tuple[Waypoint, ...]]:
+    """The state of a plan that is nearest to a state [D], and the waypoints that lie behind it."""
+    now = int(np.linalg.norm(plan.space.places(plan.states - here), axis=1).argmin())
+    passed = _times(planner, torch.as_tensor(plan.states), plan.via)
+    return now, tuple(stop for stop, when in zip(plan.via, passed, strict=True) if when > now)
 
 
 @dataclass(frozen=True)
@@ -135,10 +162,9 @@ class Rest:
             raise UserError(f"a plan of chunks {list(plan.chunks.shape)} was not made by this planner")
         states = torch.tensor(plan.states, dtype=torch.float32, device=planner.device)
         chunks = split(planner.normalizer.normalize(states), plan.n_chunks, horizon, overlap)
-        now = int(np.linalg.norm(plan.space.places(plan.states - here), axis=1).argmin())
+        now, via = ahead(planner, plan, here)
         first = min(now // (horizon - overlap), plan.n_chunks - 1)
-        passed = _times(planner, states, plan.via)
-        steering = replace(steering, via=tuple(v for v, t in zip(plan.via, passed, strict=True) if t > now))
+        steering = replace(steering, via=via)
         broken = [k - first for k in _broken(planner, chunks, plan, steering) if k >= first]
         off = any(
             np.linalg.norm((plan.states[now] - here)[list(group.columns)]) > planner.ground.gap(group)

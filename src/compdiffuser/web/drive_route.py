@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import wait
 from typing import Any
 
@@ -16,7 +16,11 @@ from starlette.concurrency import run_in_threadpool
 
 from compdiffuser.evaluation.ends import whole
 from compdiffuser.planning.plan import Plan
-from compdiffuser.types import UserError
+from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.regions import Region, region
+from compdiffuser.planning.repair import ahead, renewal
+from compdiffuser.planning.steering import Waypoint, waypoint
+from compdiffuser.types import Array, UserError
 from compdiffuser.web.driving import Stopped, drive, verdict
 from compdiffuser.web.messages import DriveRequest, PlanRequest
 from compdiffuser.web.scheduler import STOPPING, Closed, Full, Job
@@ -35,7 +39,8 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
     async def road(body: DriveRequest) -> StreamingResponse:
         """Follow a plan in the real environment: `moved`, `replanning`, `replanned`, and at last `end` or `error`.
 
-        A new plan streams in as plans do, with `wave` and `frame`.
+        A new plan streams in as plans do, with `wave` and `frame`. Where regions appear on the way, `closings`, the
+        plan is repaired.
         """
         await run_in_threadpool(_check, service, body)
         if not free.acquire(blocking=False):
@@ -49,20 +54,11 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
                 raise Closed(STOPPING)
             mailbox.post(kind, data)
 
-        def again(request: PlanRequest) -> Plan:
-            """A new plan from the queue that all requests share."""
-            job = _submitted(service, request, stopped, mailbox)
-            while not wait([job.ended], timeout=0.2).done:
-                if stopped.is_set():
-                    job.ended.cancel()
-                    raise Stopped
-            job.ended.result()
-            return job.planner.result(job.search)
-
         def run() -> None:
             try:
-                preset = service.library.get(body.model).preset
-                result = verdict(drive(service.stages, preset, body, again, tell))
+                planner = service.library.get(body.model)
+                makers = Queued(service, planner, body.model, stopped, mailbox)
+                result = verdict(drive(service.stages, planner.preset, body, makers, tell))
                 service.metrics.drive("success" if result["success"] else str(result["cause"]))
                 mailbox.post("end", result)
             except Stopped:
@@ -83,11 +79,52 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
         return StreamingResponse(_events(mailbox, stopped), 200, HEADERS, "text/event-stream")
 
 
-def _submitted(service: Service, request: PlanRequest, stopped: threading.Event, mailbox: Mailbox | None = None) -> Job:
+class Queued:
+    """Plans on the way from the queue that all requests share; their denoising goes to the mailbox."""
+
+    def __init__(
+        self, service: Service, planner: Planner, model: str, stopped: threading.Event, mailbox: Mailbox
+    ) -> None:
+        self.service, self.planner, self.model, self.stopped, self.mailbox = service, planner, model, stopped, mailbox
+
+    def anew(self, request: PlanRequest) -> Plan:
+        return self._made(lambda: self.service.job(request, placed=False))
+
+    def closed(self, request: PlanRequest) -> bool:
+        course = self.service.job(request, placed=False).search.course
+        return course is not None and course.closed
+
+    def repaired(self, plan: Plan, here: Array, avoid: Sequence[Region], seed: int) -> Plan:
+        found = renewal(self.planner, plan, here, avoid=avoid, seed=seed)
+        if isinstance(found, Plan):
+            return found
+        wave, group = found.wave, (self.model, self.planner.config)
+
+        def job() -> Job:
+            return Job(self.planner, found, group, time.monotonic() + self.service.settings.timeout, wave, wave)
+
+        return self._made(job)
+
+    def ahead(self, plan: Plan, here: Array) -> Sequence[Waypoint]:
+        return ahead(self.planner, plan, here)[1]
+
+    def _made(self, asked: Callable[[], Job]) -> Plan:
+        job = _submitted(self.service, asked, self.stopped, self.mailbox)
+        while not wait([job.ended], timeout=0.2).done:
+            if self.stopped.is_set():
+                job.ended.cancel()
+                raise Stopped
+        job.ended.result()
+        return job.planner.result(job.search)
+
+
+def _submitted(
+    service: Service, asked: Callable[[], Job], stopped: threading.Event, mailbox: Mailbox | None = None
+) -> Job:
     """A job in the queue, its denoising in the mailbox; where it is full, a drive waits as long as a request may."""
     until = time.monotonic() + service.settings.timeout
     while True:
-        job = service.job(request, placed=False)
+        job = asked()
         if mailbox is not None:
             job.on_round = Film(job.planner, job.search, mailbox).on_round
         try:
@@ -115,6 +152,10 @@ def _check(service: Service, body: DriveRequest) -> None:
         raise UserError(f"there is no environment in which plans of '{body.model}' could be driven")
     service.library.check(body.model, body.start, body.goal)
     whole(service.library.get(body.model).preset.domain, body.start, body.goal)
-    for state in body.states:
+    for text in (*body.avoid, *(text for closing in body.closings for text in closing.avoid)):
+        region(text)
+    for text in (*body.via, *(text for made in body.made for text in made.via)):
+        waypoint(text)
+    for state in (*body.states, *(state for made in body.made for state in made.states)):
         if len(state) != model.dim:
             raise UserError(f"a state has {model.dim} numbers here, not {len(state)}")

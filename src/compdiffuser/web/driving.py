@@ -21,10 +21,10 @@ from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
 from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.settings import Following
-from compdiffuser.planning.plan import Plan
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
-from compdiffuser.web.messages import DriveRequest, PlanRequest
+from compdiffuser.web.driver import Driver, Makers
+from compdiffuser.web.messages import DriveRequest
 from compdiffuser.web.models import SceneReply
 from compdiffuser.web.scenes import describe
 
@@ -104,9 +104,10 @@ class Narrator:
 
     def __init__(
         self, policy: PlanFollower, space: Space, tell: Callable[[str, Any], None],
-        qpos: Callable[[], Array] | None = None,
+        qpos: Callable[[], Array] | None = None, closes: Callable[[int], bool] = lambda step: False,
     ) -> None:  # fmt: skip
-        self.policy, self.space, self.tell, self.qpos = policy, space, tell, qpos
+        self.policy, self.space, self.tell, self.qpos, self.closes = policy, space, tell, qpos, closes
+        self._step = 0
         self._path: list[list[float]] = []
         self._qpos: list[list[float]] = []
         self._started = False
@@ -114,11 +115,16 @@ class Narrator:
     def reset(self, observations: Array, goals: Array) -> None:
         self.policy.reset(observations, goals)
         self._started = False
+        self._step = 0
 
     def act(self, observations: Array, active: Array) -> Array:
         if self._started:  # the first is where it starts
             self.moved(observations)
         self._started = True
+        if self.closes(self._step):
+            self.flush()
+            self.policy.renew(observations, "closed")
+        self._step += 1
         return self.policy.act(observations, active)
 
     @property
@@ -142,47 +148,15 @@ class Narrator:
             self.tell("moved", {"path": path, "qpos": qpos} if qpos else {"path": path})
 
 
-class Driver:
-    """The planner that a follower sees: first the plan it was given, then new ones from the server's queue."""
-
-    def __init__(
-        self, request: DriveRequest, preset: Preset, again: Callable[[PlanRequest], Plan], tell: Callable[..., None]
-    ) -> None:
-        states = np.asarray(request.states, float)
-        start, goal = whole(preset.domain, request.start, request.goal)
-        self.given: Plan | None = Plan(
-            states, states[None], start, goal, 0, space=preset.space, maze=preset.maze, stride=preset.chunks.stride
-        )
-        self.space = preset.space
-        self.request = request
-        self.again = again
-        self.tell = tell
-
-    def plan_batch(self, starts: Any, goals: Any, n_chunks: Any = "auto", *, seed: Any = 0) -> list[Plan]:
-        if self.given is not None:
-            plan, self.given = self.given, None
-            return [plan]
-        start, goal = (np.asarray(states, float)[0].round(4) for states in (starts, goals))
-        self.tell("replanning", {"at": self.space.agent(start).tolist()})
-        model = self.request.model
-        plan = self.again(PlanRequest(model=model, start=start.tolist(), goal=goal.tolist(), seed=seed[0]))
-        self.tell("replanned", {"states": np.asarray(plan.states, float).round(3).tolist(), "ok": plan.ok})
-        return [plan]
-
-
 def drive(
-    stages: Stages,
-    preset: Preset,
-    request: DriveRequest,
-    again: Callable[[PlanRequest], Plan],
-    tell: Callable[[str, Any], None],
+    stages: Stages, preset: Preset, request: DriveRequest, makers: Makers, tell: Callable[[str, Any], None]
 ) -> EpisodeResult:
     """Follow the plan; `tell` gets the agent's path a few steps at a time, and may raise `Stopped`."""
-    driver = Driver(request, preset, again, tell)
+    driver = Driver(request, preset, makers, tell)
     follower = PlanFollower(driver, preset, Following(replan=request.replan, seed=request.seed))
     start, goal = (preset.space.places(state) for state in whole(preset.domain, request.start, request.goal))
     with stages.lent(preset.domain) as pool:
-        narrator = Narrator(follower, preset.space, tell, partial(_qpos, pool))
+        narrator = Narrator(follower, preset.space, tell, partial(_qpos, pool), driver.closes)
         (result,) = evaluate(
             narrator, preset, episodes=1, seed=request.seed, pool=pool, placements=[(start, goal)]
         )  # fmt: skip
@@ -199,8 +173,11 @@ def _qpos(pool: EnvironmentPool) -> Array:
 
 def verdict(result: EpisodeResult) -> dict[str, Any]:
     """How the drive ended, with a sentence for the page."""
-    replans = sum(decision.planned for decision in result.decisions) - 1
-    again = f", with {replans} new plan{'s' if replans > 1 else ''} on the way" if replans > 0 else ""
+    planned = [decision.reason for decision in result.decisions if decision.planned][1:]
+    repairs = planned.count("closed")
+    counts = ((repairs, "repaired plan"), (len(planned) - repairs, "new plan"))
+    made = " and ".join(f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count)
+    again = f", with {made} on the way" if made else ""
     if result.success:
         sentence = f"The agent reached the goal in {result.steps} steps{again}."
     else:
@@ -209,6 +186,6 @@ def verdict(result: EpisodeResult) -> dict[str, Any]:
         "success": result.success,
         "steps": result.steps,
         "cause": result.cause,
-        "replans": max(replans, 0),
+        "replans": len(planned),
         "sentence": sentence,
     }

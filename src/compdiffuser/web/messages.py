@@ -208,6 +208,22 @@ class PlanReply(Message):
     """Certified plans that take other ways, where they were asked for."""
 
 
+class Closing(Message):
+    """Regions that appear during a drive: a door that closes."""
+
+    step: int = Field(ge=0, le=2**20)
+    """Of the drive, from which on they are there."""
+    avoid: list[Text] = Field(min_length=1, max_length=32)
+
+
+class MadePlan(Message):
+    """A plan that a drive got on its way."""
+
+    states: Annotated[list[State], Field(min_length=2, max_length=4096)]
+    via: list[Text] = Field(default=[], max_length=16)
+    """Places that it has still to pass."""
+
+
 class DriveRequest(Message):
     """Follow a plan in the real environment."""
 
@@ -220,6 +236,16 @@ class DriveRequest(Message):
     replan: bool = True
     """Whether a lost agent gets a new plan."""
     seed: int = Field(default=0, ge=0, le=2**20)
+    """The same seed, plans and regions give the same drive."""
+    via: list[Text] = Field(default=[], max_length=16)
+    """What the plan was to pass, for new plans on the way."""
+    avoid: list[Text] = Field(default=[], max_length=32)
+    """What it was to keep out of, likewise."""
+    closings: list[Closing] = Field(default=[], max_length=16)
+    """Regions that appear on the way; the plan is repaired from where the agent is then."""
+    made: list[MadePlan] = Field(default=[], max_length=32)
+    """New plans of an earlier drive, `replanned` there, which this one gets instead of others, in the same order. So a
+    drive can be driven again up to a step, and from there on otherwise."""
 
 
 class Problem(Message):

@@ -48,7 +48,7 @@ export const scene = async (model) => (await ask(`/v1/scene?${new URLSearchParam
 
 /** Plan, handing each event to its listener; resolves with the plan. */
 export async function plan(problem, listeners, signal) {
-  const query = new URLSearchParams(problem);
+  const query = new URLSearchParams(Object.entries(problem).flatMap(([key, value]) => [value].flat().map((each) => [key, each])));
   const reply = await ask(`/v1/plan/stream?${query}`, { signal, headers: { accept: "text/event-stream" } });
   return follow(reply, listeners, "plan", signal);
 }

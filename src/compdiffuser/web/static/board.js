@@ -5,8 +5,8 @@ import { paths } from "./view.js";
 import { TESTS } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LAYERS = ["ground", "others", "chunks", "faults", "trail", "movers", "marks"];
-const PICTURE = ["others", "chunks", "faults", "trail", "movers"];
+const LAYERS = ["ground", "regions", "others", "ways", "chunks", "faults", "trail", "movers", "marks"];
+const PICTURE = ["others", "ways", "chunks", "faults", "trail", "movers"];
 const LABEL_PIXELS = 11;
 const TARGET_PIXELS = 13; // half of the smallest thing a finger is asked to hit
 
@@ -91,7 +91,7 @@ export class Board {
     this.units = units;
     this.svg.style.setProperty("--label", `${LABEL_PIXELS * units}px`);
     this.svg.style.setProperty("--hair", `${units}px`);
-    for (const target of this.svg.querySelectorAll(".target")) target.setAttribute("r", Math.max(this.ground.pen * 0.4, TARGET_PIXELS * units));
+    for (const target of this.svg.querySelectorAll(".target")) target.setAttribute("r", Math.max(this.ground.pen * (target.classList.contains("grip-target") ? 0.12 : 0.4), TARGET_PIXELS * units));
     this.onScale?.(this.scale());
   }
 
@@ -104,7 +104,13 @@ export class Board {
   clear() {
     for (const name of PICTURE) this.layers[name].replaceChildren();
     this.wave = this.shown = this.movers = null;
-    this.svg.classList.remove("driving");
+    this.svg.classList.remove("driving", "repaired", "comparing");
+  }
+
+  /** What a pointer draws next: "disc", "box", "waypoint", or null. */
+  setTool(tool) {
+    this.tool = tool;
+    this.svg.classList.toggle("drawing", Boolean(tool));
   }
 
   /** One round of denoising. Noise is drawn as dots; a chunk becomes a line when its states follow each other. */
@@ -154,6 +160,7 @@ export class Board {
     // Many of them must not hide the plan.
     this.layers.others.setAttribute("opacity", Math.min(1, Math.max(0.35, 12 / Math.max(others.length, 1))));
     for (const { path } of others) this.#draw(path, { class: "other", "stroke-width": pen * 0.045 }, this.layers.others);
+    this.#drawWays(plan.others ?? []);
     const ways = paths(plan.states, this.view.pick(this.view.whole));
     for (let k = 0; k < plan.n_chunks; k += 1) {
       const [from, to] = span(k, plan);
@@ -164,6 +171,26 @@ export class Board {
       });
     }
     this.#fail(plan.candidates?.[0]);
+  }
+
+  /** Plans that take other ways: faint, until someone points at one. */
+  #drawWays(others) {
+    for (const { states, way } of others) {
+      const group = element("g", { class: "way", "data-way": way }, this.layers.ways);
+      const [d] = paths(states, this.view.pick(this.view.whole)).map(line);
+      element("path", { class: "way-line", d, "stroke-width": this.ground.pen * 0.1 }, group);
+      element("path", { class: "way-hit", d, "stroke-width": this.ground.pen * 0.35 }, group);
+      group.addEventListener("pointerenter", () => this.lightWay(way));
+      group.addEventListener("pointerleave", () => this.lightWay(null));
+      group.addEventListener("click", () => this.onWay?.(way));
+    }
+  }
+
+  /** Draw one of the other plans strong and the chosen one faint; null ends that. */
+  lightWay(way) {
+    const lit = [...this.layers.ways.children].find((group) => group.dataset.way === String(way));
+    for (const group of this.layers.ways.children) group.classList.toggle("lit", group === lit);
+    this.svg.classList.toggle("comparing", Boolean(lit));
   }
 
   /** A path of candidates, whose columns are those that were asked for. */
@@ -206,9 +233,12 @@ export class Board {
     }
     if (this.replans.childElementCount !== replans.length * picked.length) {
       this.replans.replaceChildren();
-      for (const again of replans) {
-        for (const way of paths(again, picked)) element("path", { class: "replan", d: line(way), "stroke-width": pen * 0.05, "stroke-dasharray": `${pen * 0.12} ${pen * 0.12}` }, this.replans);
-      }
+      replans.forEach(({ states: again, repaired }, i) => {
+        const last = i === replans.length - 1;
+        const kind = `replan ${repaired ? "repair" : ""} ${last ? "" : "past"}`;
+        for (const way of paths(again, picked)) element("path", { class: kind, d: line(way), "stroke-width": pen * (repaired && last ? 0.1 : 0.05), "stroke-dasharray": `${pen * 0.12} ${pen * 0.12}` }, this.replans);
+      });
+      this.svg.classList.toggle("repaired", replans.some(({ repaired }) => repaired));
     }
     paths(states, picked).forEach((way, thing) => {
       this.driven[thing].setAttribute("d", line(way));
@@ -226,7 +256,7 @@ export class Board {
   endDrive() {
     for (const name of ["trail", "movers"]) this.layers[name].replaceChildren();
     this.movers = null;
-    this.svg.classList.remove("driving");
+    this.svg.classList.remove("driving", "repaired");
   }
 
   /** Where on the map a pointer is, in the ground's units. */

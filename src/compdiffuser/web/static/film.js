@@ -10,7 +10,19 @@ export class Film {
     this.steps = []; // rounds and steps of the drive
     this.states = []; // of the drive, [n, D]
     this.qpos = [];
-    this.replans = [];
+    this.replans = []; // new plans on the way: states, the waypoints that they have still to pass, and whether they are repairs
+    this.closings = []; // regions that appeared on the way, each with its step
+  }
+
+  /** The same up to a step of the drive; without one, all but the drive. */
+  until(step = -1) {
+    const film = new Film();
+    const last = this.steps.findIndex((moment) => !moment.frame && moment.step > step);
+    const cut = Object.assign(film, { frames: this.frames, states: this.states.slice(0, step + 1), qpos: this.qpos.slice(0, step + 1) });
+    cut.steps = step < 0 ? [] : this.steps.slice(0, last < 0 ? undefined : last + 1);
+    cut.replans = this.replans.slice(0, cut.steps.at(-1)?.replans ?? 0);
+    cut.closings = this.closings.filter((closing) => closing.step <= step);
+    return cut;
   }
 
   /** A moment is what is shown at some time: `end` is when it ends, in seconds of its part. */
@@ -37,13 +49,8 @@ export class Film {
     });
   }
 
-  addReplan(states) {
-    this.replans.push(states);
-  }
-
-  /** Forget the drive. */
-  cutDrive() {
-    Object.assign(this, { steps: [], states: [], qpos: [], replans: [] });
+  addReplan(replan) {
+    this.replans.push(replan);
   }
 
   /** Seconds until the drive begins, and altogether. */

@@ -1,8 +1,9 @@
 // What the colours and lines of the map mean.
 
 const ENTRIES = [
-  ["start", "start"], ["goal", "goal"], ["chunks", "the plan, chunk by chunk"], ["others", "other candidates"],
-  ["fault", "where a test failed"], ["driven", "path driven"], ["replanned", "new plan on the way"],
+  ["start", "start"], ["goal", "goal"], ["chunks", "the plan, chunk by chunk"], ["others", "other candidates"], ["way", "another plan"],
+  ["region", "region to avoid"], ["via", "waypoint"],
+  ["fault", "where a test failed"], ["driven", "path driven"], ["replanned", "new or repaired plan"],
 ];
 
 /** The list for a view; with several things, also what is not the agent. */

@@ -1,21 +1,29 @@
 // The whole state of the page, to and from the part of an address that never leaves the browser.
 
+import { parse } from "./shapes.js";
+
 export const USUAL = { chunks: "auto", candidates: 64, order: "autoregressive", steps: 10, repeats: 8, seed: 0 };
 const MOST = 2 ** 31 - 1;
 const MOST_NUMBERS = 64; // of a state
+const [MOST_STOPS, MOST_REGIONS, MOST_PLANS] = [16, 32, 4];
 const whole = (text, least) => (/^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= MOST ? Number(text) : null);
 const numbers = (text) => {
   const found = (text ?? "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
   return found.length <= MOST_NUMBERS && found.every(Number.isFinite) ? found : null;
 };
 
-export function encode({ model, start, goal, axes, a, b, compare, planned }) {
+export function encode({ model, start, goal, via, avoid, plans, way, axes, a, b, compare, planned }) {
   const side = (s) => [s.chunks, s.candidates, s.order, s.steps, s.repeats, s.seed].join(",");
   const parts = { model, start: start.join(","), goal: goal.join(","), a: side(a) };
   if (axes) parts.axes = axes.join(",");
   if (compare) parts.b = side(b);
+  if (via.length) parts.via = via.map((point) => point.join(",")).join(";");
+  if (avoid.length) parts.avoid = avoid.join(";");
+  if (plans > 1) parts.plans = plans;
   if (planned) parts.planned = "1";
-  return "#" + Object.entries(parts).map(([key, value]) => `${key}=${encodeURIComponent(value).replaceAll("%2C", ",")}`).join("&");
+  if (planned && way > 1) parts.way = way;
+  const plain = (text) => encodeURIComponent(text).replace(/%(2C|3A|3B)/g, decodeURIComponent);
+  return "#" + Object.entries(parts).map(([key, value]) => `${key}=${plain(value)}`).join("&");
 }
 
 /** What a link says; what is missing or broken is left out. */
@@ -33,6 +41,10 @@ export function decode(hash) {
     const settings = side(given.get(key));
     if (settings) state[key] = settings;
   }
+  state.via = (given.get("via") ?? "").split(";").map(numbers).filter((point) => point?.length === 2).slice(0, MOST_STOPS);
+  state.avoid = (given.get("avoid") ?? "").split(";").filter(parse).slice(0, MOST_REGIONS);
+  state.plans = Math.min(whole(given.get("plans") ?? "", 1) ?? 1, MOST_PLANS);
+  state.way = whole(given.get("way") ?? "", 1) ?? 1;
   state.compare = given.has("b");
   state.planned = given.get("planned") === "1";
   return state;

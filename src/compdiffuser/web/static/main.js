@@ -9,7 +9,9 @@ import { USUAL, decode, encode } from "./link.js";
 import { Pane } from "./pane.js";
 import { describe, showResult } from "./result.js";
 import { setUpSharing } from "./sharing.js";
+import { parse } from "./shapes.js";
 import { setUpAbout, setUpDock, setUpTheme } from "./theme.js";
+import { Tools } from "./tools.js";
 import { Undo } from "./undo.js";
 import { View, drawable } from "./view.js";
 import { info, setUpWords } from "./words.js";
@@ -17,7 +19,7 @@ import { info, setUpWords } from "./words.js";
 const $ = (id) => document.getElementById(id);
 const result = $("result"); // kept, since it moves
 const SETTINGS = ["chunks", "candidates", "order", "steps", "repeats", "seed"];
-const state = { model: "", start: [], goal: [], axes: null, a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
+const state = { model: "", start: [], goal: [], via: [], avoid: [], plans: 1, way: 1, axes: null, a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
 let able = false; // whether this browser draws three dimensions
 let offer = null; // what the server has: models, orders, limits
 let view = null; // what of the model is drawn; null where nothing can be
@@ -25,7 +27,9 @@ let side = "a"; // whose settings are shown
 let deep = false; // whether three dimensions are shown
 let running = null; // what is under way: how to stop it, and a promise of its end
 
-const panes = { a: new Pane("A", { move: place, hint }), b: new Pane("B", { move: place, hint }) };
+const handlers = { move: place, hint, add: addStop, remove: removeStop, change: steer, done: () => tools.take(null), choose };
+const panes = { a: new Pane("A", handlers), b: new Pane("B", handlers) };
+const tools = new Tools({ choose: (tool) => Object.values(panes).forEach(({ board }) => board.setTool(tool)), place: placeMiddle, plans: askFor, clear: clearSteering, hint });
 const shown = () => (state.compare ? [panes.a, panes.b] : [panes.a]);
 const sides = () => (state.compare ? ["a", "b"] : ["a"]);
 const model = () => offer.models.find(({ name }) => name === state.model);
@@ -44,29 +48,100 @@ function now() {
   return { link: encode(state), plans: Object.fromEntries(kept) };
 }
 
-/** Put a mark somewhere; plans made for another place are forgotten. */
-function place({ id, end, at }, point) {
-  undo.keep(id, now);
+/** Change the problem; plans made for another one are forgotten. */
+function pose(kind, changes) {
+  undo.keep(kind, now);
   running?.stop.abort();
   hush();
-  state[end] = [...state[end]];
-  at.forEach((where, i) => { state[end][where] = point[i]; });
+  Object.assign(state, changes);
   forgetPlans();
   showEnds();
+}
+
+/** Put a mark somewhere. */
+function place({ id, end, at, stop }, point) {
+  const moved = [...state[end]];
+  if (end === "via") moved[stop] = point;
+  else at.forEach((where, i) => { moved[where] = point[i]; });
+  pose(id, { [end]: moved });
+}
+
+function addStop(point) {
+  pose(`stop ${state.via.length}`, { via: [...state.via, point] });
+  tools.take(null);
+}
+
+function removeStop({ stop }) {
+  pose(`no stop ${stop}`, { via: state.via.filter((_, i) => i !== stop) });
+}
+
+/** Regions were drawn, moved or deleted. While an agent is on its way, a new one closes the way ahead of it. */
+function steer(avoid) {
+  const closed = avoid.filter((text) => !state.avoid.includes(text));
+  const steps = shown().map((pane) => [pane, pane.step]).filter(([, step]) => step !== null);
+  const kind = avoid.length === state.avoid.length ? "move regions" : `regions ${avoid.length}`;
+  if (!steps.length) {
+    pose(kind, { avoid });
+    return;
+  }
+  undo.keep(kind, now);
+  Object.assign(state, { avoid, planned: false });
+  remember();
+  showEnds();
+  if (!closed.length) return;
+  busy(async (signal) => {
+    const outcomes = await all(steps.map(([pane, step]) => pane.close(closed, step, signal)));
+    hint(outcomes.map(({ sentence }) => sentence).join(" "));
+  });
+}
+
+function clearSteering() {
+  pose("clear", { avoid: [], via: [] });
+}
+
+/** What was chosen by key appears in the middle, to be moved from there. */
+function placeMiddle(tool) {
+  const [{ board, regions, marks }] = shown();
+  const { left, right, bottom, top } = board.ground;
+  const ends = marks.drawn.map(({ point }) => point);
+  const middle = ends.length ? [0, 1].map((axis) => ends.reduce((sum, point) => sum + point[axis], 0) / ends.length) : [(left + right) / 2, (bottom + top) / 2];
+  if (tool === "waypoint") marks.place(board.ground.refusal(middle) ? board.ground.nudged(middle) ?? marks.drawn[0].point : middle);
+  else regions.place(tool, middle);
+}
+
+/** Ask for so many plans. */
+function askFor(plans) {
+  undo.keep("plans", now);
+  Object.assign(state, { plans, planned: false, way: 1 });
+  remember();
+  refresh();
+}
+
+/** One of several plans is chosen. */
+function choose(pane, way) {
+  if (running || !pane.plan) return;
+  undo.keep("choose", now);
+  pane.choose(way);
+  if (!state.compare) state.way = way;
+  remember();
+  refresh();
 }
 
 function showEnds() {
   fields.show(state);
   if (!view) return;
+  tools.show(state, model().groups[0]?.columns.length === 2);
+  const seen = view.flat ? state : { ...state, via: [], avoid: [] };
   for (const pane of Object.values(panes)) {
-    pane.marks.show(state);
+    pane.marks.show(seen);
+    pane.regions.show(seen.avoid);
     pane.space?.setEnds(state);
   }
 }
 
 function forgetPlans() {
   for (const pane of Object.values(panes)) pane.forget();
-  state.planned = false;
+  Object.assign(state, { planned: false, way: 1 });
   remember();
   refresh();
 }
@@ -85,7 +160,7 @@ function refresh() {
   for (const button of document.querySelectorAll("[data-export]")) button.disabled = !pane.plan;
   $("result-title").textContent = state.compare ? "Results" : "Result";
   showResult(shown(), pane, result);
-  result.querySelector("h3").textContent = state.compare ? `Candidates of ${side.toUpperCase()}, best first` : "Candidates, best first";
+  $("candidates-title").textContent = state.compare ? `Candidates of ${side.toUpperCase()}, best first` : "Candidates, best first";
   $("lines").hidden = !pane.plan;
   for (const language of ["python", "shell"]) $(language).textContent = pane.plan?.reproduce?.[language] ?? "";
   markStale();
@@ -95,7 +170,8 @@ function refresh() {
 function markStale() {
   for (const key of ["a", "b"]) {
     const made = panes[key].plan?.options;
-    panes[key].stale.hidden = !made || SETTINGS.every((name) => (made[name] ?? state[key][name]) === state[key][name]);
+    const steered = made && (panes[key].plan.avoid ?? []).join() === state.avoid.join() && (panes[key].asked ?? state.plans) === state.plans;
+    panes[key].stale.hidden = !made || (steered && SETTINGS.every((name) => (made[name] ?? state[key][name]) === state[key][name]));
   }
 }
 
@@ -115,7 +191,7 @@ function showCompare() {
   if (!state.compare) side = "a";
   document.body.classList.toggle("comparing", state.compare);
   $("panes").className = state.compare ? "panes two" : "panes";
-  $("panes").replaceChildren(...(view ? [...shown().map((pane) => pane.root), legend(view)] : [nothing()]));
+  $("panes").replaceChildren(...(view ? [...(view.flat ? [tools.root] : []), ...shown().map((pane) => pane.root), legend(view)] : [nothing()]));
   // Beside two maps there is room for results below them, beside one there is none.
   if (state.compare) $("panes").append(result);
   else document.querySelector(".export").before(result);
@@ -214,7 +290,8 @@ function tooSlow() {
 
 function problem(settings) {
   const columns = view.columns.join(",");
-  return { model: state.model, start: state.start.join(","), goal: state.goal.join(","), wave: offer.wave, columns, ...settings };
+  const steering = { via: state.via.map(String), avoid: state.avoid, plans: state.plans };
+  return { model: state.model, start: state.start.join(","), goal: state.goal.join(","), wave: offer.wave, columns, ...steering, ...settings };
 }
 
 /** Stop what is under way, and wait until it has cleaned up. */
@@ -256,6 +333,8 @@ async function plan(wave = {}) {
     state.planned = false;
     const plans = await all(keys.map((key) => panes[key].run(problem({ ...state[key], ...wave[key] }), signal)));
     state.planned = plans.every(Boolean);
+    for (const key of keys) panes[key].asked = state.plans;
+    if (state.planned && state.way > 1 && !state.compare) panes.a.choose(state.way);
     remember();
     if (state.planned) hint(keys.map((key) => describe(state.compare ? `Plan ${key.toUpperCase()}` : "The plan", panes[key].plan)).join(" "));
   });
@@ -335,7 +414,8 @@ function restore(given) {
   Object.assign(state, { start: fits(given.start, starts) ?? example.start, goal: fits(given.goal, goals) ?? example.goal });
   state.axes = given.axes && given.axes.every((column) => column < dim) && dim > 2 ? given.axes : null;
   for (const key of ["a", "b"]) if (given[key]) state[key] = { ...given[key] };
-  state.compare = Boolean(given.compare);
+  const steered = { via: given.via ?? [], avoid: (given.avoid ?? []).filter(parse), plans: given.plans ?? 1, way: given.way ?? 1 };
+  Object.assign(state, { compare: Boolean(given.compare) }, steered);
   showModel();
   showEnds();
   showCompare();
@@ -371,7 +451,7 @@ function listen() {
     remember();
   }));
   $("model").addEventListener("change", () => change("model", () => {
-    restore({ ...state, model: $("model").value, start: null, goal: null, axes: null });
+    restore({ ...state, model: $("model").value, start: null, goal: null, via: [], avoid: [], axes: null });
     forgetPlans();
   }));
   for (const id of ["axis-x", "axis-y"]) $(id).addEventListener("change", chooseAxes);
@@ -381,7 +461,7 @@ function listen() {
       if (!$(name).checkValidity()) return;
       undo.keep(name, now);
       state[side][name] = name === "order" || value === "auto" ? value : Number(value);
-      state.planned = false;
+      Object.assign(state, { planned: false, way: 1 });
       showTitles();
       remember();
       $("undo").disabled = running !== null;

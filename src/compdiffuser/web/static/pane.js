@@ -5,8 +5,10 @@ import { Board } from "./board.js";
 import { Film } from "./film.js";
 import { told } from "./hint.js";
 import { Marks } from "./marks.js";
+import { Regions } from "./regions.js";
 import { Timeline } from "./timeline.js";
 
+const OWN = ["way", "states", "n_chunks", "length", "score", "confidence", "verdict", "why", "origin", "candidates", "fault", "ok"]; // what plans to choose from have of their own
 const TRIES = 5; // before a busy server is left alone
 
 function wait(seconds, signal) {
@@ -15,6 +17,12 @@ function wait(seconds, signal) {
     const timer = setTimeout(done, seconds * 1000);
     signal.addEventListener("abort", () => { clearTimeout(timer); fail(signal.reason); }, { once: true });
   });
+}
+
+/** All plans to choose from, the chosen one among them, in the order in which they came. */
+export function choices(plan) {
+  const chosen = Object.fromEntries(OWN.map((key) => [key, plan[key]]));
+  return [chosen, ...(plan.others ?? [])].sort((a, b) => a.way - b.way);
 }
 
 export class Pane {
@@ -33,6 +41,8 @@ export class Pane {
     this.board = new Board(`Map ${name}`);
     this.stage.append(this.board.svg);
     this.marks = new Marks(this.board, handlers);
+    this.regions = new Regions(this.board, handlers);
+    this.board.onWay = (way) => handlers.choose(this, way);
     this.timeline = new Timeline(`plan ${name}`, (moment) => this.draw(moment));
     this.root.append(this.timeline.root);
     this.#measure(find(".coords"), find(".scale"));
@@ -170,7 +180,17 @@ export class Pane {
   show(plan) {
     this.film ??= new Film();
     this.film.addPlan("the plan");
-    this.bring({ plan, film: this.film, outcome: null });
+    const others = (plan.others ?? []).map((other, i) => ({ way: i + 2, ok: true, ...other }));
+    this.bring({ plan: { way: 1, ...plan, others }, film: this.film, outcome: null });
+  }
+
+  /** Take another one of the plans to choose from. */
+  choose(way) {
+    const all = choices(this.plan);
+    const picked = all.find((each) => each.way === way);
+    if (!picked || way === this.plan.way) return;
+    const told = { why: `You chose it among ${all.length} plans that take different ways.`, origin: null, candidates: null, fault: null, ...picked };
+    this.bring({ plan: { ...this.plan, ...told, others: all.filter((each) => each !== picked) }, film: this.film.until(), outcome: null });
   }
 
   /** What was shown before, with its film. */
@@ -188,31 +208,57 @@ export class Pane {
     this.board.lookAt(candidate);
   }
 
+  /** The step of a drive that is shown while the agent is on its way; null otherwise. */
+  get step() {
+    const moment = this.plan && this.film?.at(this.timeline.time);
+    const underWay = moment?.driving && (this.timeline.live || moment.step < this.film.states.length);
+    return underWay ? Math.max(moment.step - 1, 0) : null;
+  }
+
   /** Follow the plan in the real environment, the agent moving as it goes. */
   async drive(signal) {
-    const { model, start, goal, states } = this.plan;
-    const { film, timeline } = this;
-    film.cutDrive();
-    this.board.endDrive();
-    film.addSteps([this.#begin(states[0])]);
-    timeline.load(film, true);
-    timeline.seek(film.cut);
+    this.film = this.film.until();
+    this.film.addSteps([this.#begin(this.plan.states[0])]);
     this.say("driving …");
+    return this.#follow(signal);
+  }
+
+  /** Regions appear at a step of the drive: it goes on from there with a repaired plan. */
+  async close(avoid, step, signal) {
+    this.film = this.film.until(step);
+    this.film.closings.push({ step, avoid });
+    this.outcome = null;
+    this.say("a region is in the way, and the plan is repaired …");
+    return this.#follow(signal);
+  }
+
+  /** Drive on where the film ends: the server drives the same up to there, with the plans that it made. */
+  async #follow(signal) {
+    const { film, timeline } = this;
+    this.board.endDrive();
+    timeline.load(film, true);
+    timeline.seek(film.seconds);
+    let known = film.states.length - 1;
+    let why = "";
     const listeners = {
-      ...this.#denoising((frame) => { film.addFrame(frame, true); timeline.grown(true); }, () => this.say("the agent is lost and gets a new plan …")),
-      moved: ({ path, qpos }) => {
-        film.addSteps(path, qpos);
+      ...this.#denoising((frame) => { film.addFrame(frame, true); timeline.grown(true); }, () => this.say(why)),
+      moved: ({ path, qpos = [] }) => {
+        const again = Math.min(known, path.length);
+        known -= again;
+        film.addSteps(path.slice(again), qpos.slice(again));
         timeline.grown(true);
       },
-      replanning: () => this.say("the agent is lost and gets a new plan …"),
-      replanned: ({ states: again }) => {
-        film.addReplan(again);
+      replanning: ({ closed }) => {
+        why = closed?.length ? "a region is in the way, and the plan is repaired …" : "the agent is lost and gets a new plan …";
+        this.say(why);
+      },
+      replanned: ({ states: again, via }) => {
+        film.addReplan({ states: again, via, repaired: why.startsWith("a region") });
         this.say("driving on …");
       },
     };
-    const round = (state) => state.map((value) => Math.round(value * 1000) / 1000);
     try {
-      const outcome = await api.drive({ model, start, goal, states: states.map(round) }, listeners, signal);
+      const outcome = await api.drive(this.#request(film), listeners, signal);
       await timeline.close(signal);
       signal.throwIfAborted();
       this.outcome = outcome;
@@ -226,6 +272,13 @@ export class Pane {
     } finally {
       this.progress.className = "idle";
     }
+  }
+
+  #request({ replans, closings }) {
+    const { model, start, goal, states, via = [], avoid = [] } = this.plan;
+    const round = (state) => state.map((value) => Math.round(value * 1000) / 1000);
+    const made = replans.map(({ states: again, via: stops }) => ({ states: again, via: stops }));
+    return { model, start, goal, states: states.map(round), via, avoid, closings, made };
   }
 
   /** Where a drive begins: as the plan does, in the places that were given. */

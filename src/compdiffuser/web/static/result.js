@@ -1,5 +1,6 @@
 // What is known of plans, side by side where there are two, and the candidates of one as a list to walk through.
 
+import { choices } from "./pane.js";
 import { ORIGINS, TESTS, info } from "./words.js";
 
 const LONG = 34; // characters of a sentence
@@ -27,6 +28,8 @@ function facts({ plan, outcome }) {
   };
   if (plan.why) found.Chosen = [plan.why];
   if (plan.fault) found["In this maze"] = [`The plan ${plan.fault}.`, "bad"];
+  const where = Object.entries(plan.verdict?.where ?? {}).map(([test, place]) => `${TESTS[test]?.title ?? test}: ${place}.`);
+  if (where.length) found["Where it fails"] = [where.join(" "), "bad"];
   if (!plan.complete) found.Time = ["Time ran out before all candidates were made.", "bad"];
   if (outcome) found.Drive = [outcome.sentence, outcome.success ? "good" : "bad"];
   return found;
@@ -48,8 +51,32 @@ export function showResult(panes, current, root) {
   head.append(make("td"), ...panes.map((pane) => Object.assign(make("th", pane.name), { scope: "col" })));
   const table = root.querySelector("#facts");
   table.replaceChildren(...(panes.length > 1 ? [head] : []), ...rows);
-  listCandidates(current, root.querySelector("ol"));
+  listCandidates(current, root.querySelector("#candidates-list"));
   root.querySelector(".list").hidden = !current.plan?.candidates?.length;
+  listWays(current, root.querySelector("#ways-list"));
+  root.querySelector(".ways").hidden = !current.plan?.others?.length;
+}
+
+/** Plans to choose from: pointing at one or focusing it shows it on the map, pressing chooses it. */
+function listWays({ board, plan }, list) {
+  const had = list.contains(document.activeElement) ? document.activeElement.dataset.way : null;
+  const all = plan?.others?.length ? choices(plan) : [];
+  list.replaceChildren(...all.map(({ way, n_chunks: k, length, ok }) => {
+    const chosen = way === plan.way;
+    const button = make("button", "", chosen ? "chosen" : "");
+    button.type = "button";
+    button.dataset.way = way;
+    button.setAttribute("aria-pressed", String(chosen));
+    button.append(...[`${way}.`, `K ${k}`, `${number(length, 1)} m`, ok ? "certified" : "not certified"].map((text) => make("span", text)));
+    button.lastChild.className = `verdict ${ok ? "good" : ""}`;
+    for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => board.lightWay(way));
+    for (const event of ["pointerleave", "blur"]) button.addEventListener(event, () => board.lightWay(null));
+    button.addEventListener("click", () => board.onWay(way));
+    const item = make("li");
+    item.append(button);
+    return item;
+  }));
+  if (had) list.querySelector(`[data-way="${had}"]`)?.focus({ preventScroll: true });
 }
 
 function measured(plan, test) {

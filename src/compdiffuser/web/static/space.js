@@ -3,6 +3,7 @@
 import { span, tone } from "./board.js";
 import { Body } from "./body.js";
 import * as three from "./three.js";
+import { parse } from "./shapes.js";
 import { paths } from "./view.js";
 
 const WALL = 0.3; // height in cells
@@ -117,8 +118,10 @@ export class Space {
     walls.forEach(([x, y], i) => blocks.setMatrixAt(i, new three.Matrix4().makeTranslation(x, y, (WALL * unit) / 2)));
     this.picture = new three.Group(); // what changes with the plan
     this.rounds = new three.Group(); // a round of denoising
+    this.renewed = new three.Group(); // a plan made on the way
     this.bodies = new three.Group();
-    this.scene.add(blocks, this.picture, this.rounds, this.bodies);
+    this.again = null;
+    this.scene.add(blocks, this.picture, this.rounds, this.renewed, this.bodies);
     this.body = described ? new Body(described) : null;
     this.balls = view.things.map((_, thing) => new three.Mesh(new three.SphereGeometry(ground.pen * (thing ? 0.12 : 0.16), 16, 16), new three.MeshLambertMaterial({ color: paint(thing ? "--accent" : "--ink") })));
     this.bodies.add(...(this.body ? [this.body.root] : this.balls));
@@ -132,6 +135,7 @@ export class Space {
     this.moment = null;
     this.#empty(this.picture);
     this.#empty(this.rounds);
+    this.#drawAgain(null);
     if (this.ends) this.setEnds(this.ends);
   }
 
@@ -153,9 +157,25 @@ export class Space {
       ring.position.set(ends[end][at[0]], ends[end][at[1]], 0.03 * pen);
       this.discs.add(ring);
     }
+    for (const shape of ends.avoid.map(parse)) this.#raise(shape);
+    for (const [x, y] of ends.via) {
+      const ring = new three.Mesh(new three.RingGeometry(pen * 0.2, pen * 0.25, 40), new three.MeshBasicMaterial({ color: paint("--via") }));
+      ring.position.set(x, y, 0.03 * pen);
+      this.discs.add(ring);
+    }
     this.scene.add(this.discs);
     if (!this.moment?.driving) this.#stand(this.#waiting());
     this.render();
+  }
+
+  /** A region as a block that shows through. */
+  #raise({ kind, numbers: [a, b, c, d] }) {
+    if (kind === "polygon") return;
+    const high = 0.5 * WALL * this.view.ground.unit;
+    const block = kind === "disc" ? new three.CylinderGeometry(c, c, high, 48).rotateX(Math.PI / 2) : new three.BoxGeometry(c - a, d - b, high);
+    const mesh = new three.Mesh(block, new three.MeshLambertMaterial({ color: paint("--bad"), transparent: true, opacity: 0.45 }));
+    mesh.position.set(...(kind === "disc" ? [a, b] : [(a + c) / 2, (b + d) / 2]), high / 2);
+    this.discs.add(mesh);
   }
 
   /** The planned state in which things wait at the start; what nobody gave is left out. */
@@ -194,6 +214,7 @@ export class Space {
     else this.#empty(this.rounds);
     if (moment.driving || moment.plan) this.#drawPlan(plan);
     else this.#drawPlan(null);
+    this.#drawAgain(moment.driving ? film.replans[moment.replans - 1] : null);
     if (moment.driving) {
       const now = Math.max(moment.step - 1, 0);
       const before = Math.max(now - 1, 0);
@@ -256,6 +277,20 @@ export class Space {
     }
     const placed = this.view.model.groups.flatMap(({ columns }) => columns);
     if (this.described?.pose.some(([column]) => !placed.includes(column))) this.#drawPoses(plan);
+  }
+
+  /** The plan that the agent got last on its way. */
+  #drawAgain(again = null) {
+    if (this.again === again) return;
+    this.again = again;
+    this.#empty(this.renewed);
+    if (!again) return;
+    const { pen } = this.view.ground;
+    for (const way of paths(again.states, this.view.pick(this.view.whole))) {
+      const ribbon = this.#ribbon(way, 0.12 * pen, 0.06 * pen);
+      ribbon.material.color = paint("--accent");
+      this.renewed.add(ribbon);
+    }
   }
 
   #drawPoses(plan) {

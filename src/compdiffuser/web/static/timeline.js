@@ -38,6 +38,7 @@ export class Timeline {
   load(film, live = false) {
     this.film = film;
     this.live = live;
+    this.held = false;
     this.time = live ? 0 : film.seconds;
     this.refresh();
   }

@@ -1,0 +1,79 @@
+"""Doors that close during a drive: a shipped planner repairs its plan in the real environment."""
+
+import numpy as np
+import pytest
+import torch
+from browser import MODEL
+from live import client, serving
+
+from compdiffuser.planning.regions import region
+from compdiffuser.web.library import Library
+from compdiffuser.web.settings import Settings
+
+WAYS = "pointmaze-medium-stitch-v0"  # a maze with more than one way
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    with serving(Settings(), Library([WAYS, MODEL], "cpu")) as (address, _):
+        yield client.Client(address)
+
+
+def driven(shipped, plan, **options):
+    """States told, the new plans, and the last event."""
+    events = list(shipped.drive(plan, **options))
+    path = [state for kind, data in events if kind == "moved" for state in data["path"]]
+    made = [data for kind, data in events if kind == "replanned"]
+    return np.array(path), made, events
+
+
+def enters(states, text: str) -> bool:
+    return bool((region(text).distance(torch.as_tensor(np.asarray(states))) < 0).any())
+
+
+@pytest.mark.slow
+def test_a_door_that_closes_on_the_way_repairs_the_plan_and_the_drive_can_be_driven_again(shipped):
+    plan = shipped.plan(WAYS, (0, 0), (20, 20), candidates=8)
+    before, _, _ = driven(shipped, plan)
+    step = len(before) // 4
+    ahead = before[len(before) * 5 // 8]
+    door = "disc:{:.2f},{:.2f},0.9".format(*ahead)
+    closing = {"step": step, "avoid": [door]}
+    path, made, events = driven(shipped, plan, closings=[closing])
+    kinds = [kind for kind, _ in events]
+    assert {"wave", "frame"} <= set(kinds[kinds.index("replanning") : kinds.index("replanned")]), "it streams in"
+    np.testing.assert_array_equal(path[:step], before[:step])
+    assert made[0]["ok"]
+    assert not enters(made[0]["states"], door)
+    assert events[-1][1]["success"], events[-1]
+    assert "with 1 repaired plan on the way" in events[-1][1]["sentence"]
+    again, none, _ = driven(shipped, plan, closings=[closing], made=[{key: made[0][key] for key in ("states", "via")}])
+    assert none == []
+    np.testing.assert_array_equal(again, path)
+
+
+@pytest.mark.slow
+def test_a_door_that_nothing_leads_through_leaves_the_plan_and_one_that_closes_every_way_ends_the_drive(shipped):
+    plan = shipped.plan(MODEL, (-1, 1), (-1, -1), candidates=8)
+    _, made, events = driven(shipped, plan, closings=[{"step": 20, "avoid": ["disc:-3,0,0.2"]}])
+    assert events[-1][1]["success"]
+    stays = np.asarray(plan["states"])[-len(made[0]["states"]) :]
+    np.testing.assert_allclose(made[0]["states"], stays, atol=1e-3)
+    *_, (kind, told) = driven(shipped, plan, closings=[{"step": 20, "avoid": ["box:0.5,-0.5,1.5,0.5"]}])[2]
+    assert kind == "error"
+    assert "the regions close every way" in told["detail"]
+    *_, (kind, told) = driven(shipped, plan, closings=[{"step": 0, "avoid": ["disc:-1,1,0.3"]}])[2]
+    assert kind == "error"
+    assert "lies in disc:-1,1,0.3" in told["detail"]
+
+
+def test_a_drive_with_regions_that_are_written_otherwise_is_refused(tiny_client):
+    plan = {"model": "tiny", "start": (0, 0), "goal": (8, 8), "states": [[0, 0], [1, 1]]}
+    for options, said in (
+        ({"avoid": ["blob"]}, "a region is written"),
+        ({"closings": [{"step": 1, "avoid": ["blob:1"]}]}, "a region is written"),
+        ({"via": ["x"]}, "a waypoint is written"),
+        ({"made": [{"states": [[0, 0], [1]]}]}, "a state has 2 numbers here, not 1"),
+    ):
+        with pytest.raises(client.Refused, match=said):
+            list(tiny_client.drive(plan, **options))

@@ -19,6 +19,7 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.files import pretrained_folder
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.hub import LONGEST_ID, fetched
 from compdiffuser.planning.postures import Postures
 from compdiffuser.planning.support import Support
 from compdiffuser.presets import PRESETS, Preset, preset
@@ -27,8 +28,6 @@ from compdiffuser.runs import RUNS
 from compdiffuser.types import UserError
 
 KIND, FORMAT = "planner", 2
-LONGEST_ID = 200
-"""Characters of a hub id."""
 
 
 @dataclass(frozen=True)
@@ -121,20 +120,8 @@ def locate(name_or_path: str | os.PathLike[str]) -> Path:
         raise UserError(f"no planner is shipped for '{text}'; train one with: compdiffuser train {text}")
     local = text.startswith((".", "/", f"{RUNS}/")) or artifact.is_folder(Path(text).parent)
     if text.count("/") == 1 and len(text) <= LONGEST_ID and not local:
-        return _from_hub(text)
+        return fetched(text, KIND)
     if "/" in text:
         raise UserError(f"there is no checkpoint at '{brief(text)}'")
     preset(text)  # raises with the nearest name
     raise AssertionError
-
-
-def _from_hub(repository: str) -> Path:
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError:
-        raise UserError(f"to load '{repository}' from the hub, install huggingface_hub") from None
-    try:
-        return Path(snapshot_download(repository, allow_patterns=[artifact.CONFIG, "*.safetensors"]))
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(f"'{repository}' is no folder here and cannot be fetched from the hub: {reason}") from None

@@ -55,6 +55,7 @@ class Planner:
         self, checkpoint: Checkpoint, device: str = "auto", config: PlanConfig | None = None, compiled: bool = False
     ) -> None:
         self.device = choose_device(device)
+        self.checkpoint = checkpoint
         self.model = checkpoint.denoiser.config
         self.normalizer = checkpoint.normalizer
         self.calibration = checkpoint.calibration
@@ -103,32 +104,26 @@ class Planner:
 
     @classmethod
     def from_pretrained(
-        cls,
-        name: str | os.PathLike[str],
-        device: str = "auto",
-        config: PlanConfig | None = None,
+        cls, name: str | os.PathLike[str], device: str = "auto", config: PlanConfig | None = None,
         compiled: bool = False,
-    ) -> Planner:
+    ) -> Planner:  # fmt: skip
         """Load a shipped planner by its dataset's name, one of yours by its folder, or one from the hub by its id.
 
         `compiled` spends some seconds at first and then plans about twice as fast, where thousands of plans follow.
         """
         return cls(load(name), device, config, compiled)
 
+    def push_to_hub(self, repository: str, **options: Any) -> str:
+        """Upload it with a model card as `owner/name`; see `planning.publishing`."""
+        from compdiffuser.planning.publishing import pushed
+
+        return pushed(self.checkpoint, repository, device=str(self.device), **options)
+
     def plan(
-        self,
-        start: Any,
-        goal: Any,
-        *,
-        via: Sequence[Any] = (),
-        avoid: Sequence[Region] = (),
-        prefer: Cost | None = None,
-        valid: Valid | None = None,
-        margin: float = 0.0,
-        within: float | None = None,
-        n_plans: int = 1,
-        **options: Any,
-    ) -> Plan:
+        self, start: Any, goal: Any, *, via: Sequence[Any] = (), avoid: Sequence[Region] = (),
+        prefer: Cost | None = None, valid: Valid | None = None, margin: float = 0.0, within: float | None = None,
+        n_plans: int = 1, **options: Any,
+    ) -> Plan:  # fmt: skip
         """One plan; further options as for `plan_batch`.
 
         It passes the places `via` in order, each `within` some metres (by default as near as plans come to their goal),

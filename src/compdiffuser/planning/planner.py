@@ -24,6 +24,7 @@ from compdiffuser.planning.candidates import CandidateMaker, Draft
 from compdiffuser.planning.carrying import Carrying, roadmap_of
 from compdiffuser.planning.checkpoint import Checkpoint, load
 from compdiffuser.planning.config import PlanConfig
+from compdiffuser.planning.exporting import load_onnx
 from compdiffuser.planning.ground import Ground
 from compdiffuser.planning.judge import Judge
 from compdiffuser.planning.plan import Plan
@@ -112,6 +113,11 @@ class Planner:
         `compiled` spends some seconds at first and then plans about twice as fast, where thousands of plans follow.
         """
         return cls(load(name), device, config, compiled)
+
+    @classmethod
+    def from_onnx(cls, folder: str | os.PathLike[str], config: PlanConfig | None = None) -> Planner:
+        """Load what `compdiffuser export NAME --onnx FOLDER` wrote; the network runs in onnxruntime, on the CPU."""
+        return cls(load_onnx(folder), "cpu", config)
 
     def push_to_hub(self, repository: str, **options: Any) -> str:
         """Upload it with a model card as `owner/name`; see `planning.publishing`."""

@@ -1,4 +1,4 @@
-"""How long a planner takes with its network in onnxruntime, beside torch on the same CPU, and how far their plans differ.
+"""How long a planner takes with its network in onnxruntime, beside torch, and how far their plans differ.
 
     python benchmarks/onnx_speed.py --hardware "two CPU cores"
 

@@ -10,7 +10,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (once) ..."
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt torch
-	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt -e '.[dev,web,ray,tensorboard,lerobot,zarr]'
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt -e '.[dev,web,ray,tensorboard,lerobot,zarr,onnx]'
 	@touch $@
 
 # Plans from one corner of the giant maze to the other with the shipped model and drives the real environment along it.

@@ -3,6 +3,7 @@
 They are loaded as a user loads them, with `--domain FILE`.
 """
 
+import runpy
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from compdiffuser import Planner
+from compdiffuser import PlanConfig, Planner
 from compdiffuser.cli import main
 from compdiffuser.data import storage
 from compdiffuser.domains import DOMAINS
@@ -99,6 +100,18 @@ def test_a_flight_over_two_floors_is_followed_through_the_shaft_and_not_cut_shor
         if stepped.success:
             break
     assert stepped.success
+
+
+@pytest.mark.slow
+def test_a_loop_repairs_its_plan_round_a_region_that_appears(folder):
+    """The point drives the length of a corridor; a region appears across its plan."""
+    example = runpy.run_path(str(EXAMPLES / "receding_horizon.py"))
+    planner = Planner.from_pretrained("pointmaze-medium-stitch-v0", device="cpu", config=PlanConfig(wave=4))
+    done = example["drive"](planner, (0.0, 0.0), (4.0, 8.0), radius=0.6, n_chunks=1)
+    assert done.arrived
+    assert done.region is not None
+    assert min(np.linalg.norm(np.array(done.path) - done.region.center, axis=1)) > done.region.radius
+    assert done.repairing > 0
 
 
 def test_angles_go_onto_circles_and_back():

@@ -1,5 +1,4 @@
 import json
-import shutil
 
 import pytest
 import torch
@@ -85,14 +84,3 @@ def test_devices(monkeypatch):
     assert choose_device("auto").type == "cpu"
     with pytest.raises(UserError, match="no GPU is visible"):
         choose_device("cuda")
-
-
-def test_a_planner_from_the_hub_comes_with_all_its_files(folder, tmp_path, monkeypatch):
-    def download(repository: str, allow_patterns: list[str]) -> str:
-        for pattern in allow_patterns:
-            for path in folder.glob(pattern):
-                shutil.copy(path, tmp_path / path.name)
-        return str(tmp_path)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert load("someone/planner").support is not None

@@ -20,7 +20,9 @@ from compdiffuser.checks import brief
 from compdiffuser.cli.data import Info, List, Make, Plot
 from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.expert import ExpertCommand
+from compdiffuser.cli.export import Export
 from compdiffuser.cli.plan import Plan
+from compdiffuser.cli.push import Push
 from compdiffuser.cli.report import Report
 from compdiffuser.cli.serve import Serve
 from compdiffuser.cli.train import Train
@@ -70,6 +72,8 @@ Commands = (
     | Annotated[TrainController, tyro.conf.subcommand("train-controller")]
     | Annotated[Plan, tyro.conf.subcommand("plan")]
     | Annotated[Eval, tyro.conf.subcommand("eval")]
+    | Annotated[Export, tyro.conf.subcommand("export")]
+    | Annotated[Push, tyro.conf.subcommand("push")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Serve, tyro.conf.subcommand("serve")]
 )

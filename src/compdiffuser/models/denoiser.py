@@ -161,7 +161,7 @@ class Denoiser(nn.Module):
 def _encoded(encoder: nn.Module, states: Tensor, level: Tensor, present: Tensor) -> Tensor:
     """Neighbours as vectors [M, OUT], zero where there is none."""
     # Where plans are judged nobody has a neighbour. Asking is free on a CPU; a GPU would have to wait for the answer.
-    if present.device.type == "cpu" and not present.any():
+    if not torch.compiler.is_exporting() and present.device.type == "cpu" and not present.any():
         return states.new_zeros(len(states), OUT)
     out: Tensor = encoder(states, level) * present[:, None]
     return out

@@ -42,4 +42,4 @@ class NeighbourEncoder(nn.Module):
             x = blocks(x, features)
             if level < len(self.shrink):
                 x = self.shrink[level](x)
-        return self.out(padded(self.middle(x, features).flatten(1)))[: len(states)]
+        return self.out(padded(self.middle(x, features).flatten(1)))[: states.shape[0]]

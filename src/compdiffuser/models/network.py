@@ -27,7 +27,7 @@ def padded(features: Tensor) -> Tensor:
 
     A row then has the same bits alone and among others; whoever pads takes the first M rows of what comes of it.
     """
-    missing = LEAST_ROWS - len(features)
+    missing = LEAST_ROWS - features.shape[0]  # which stays a symbol where a graph is made for any number of rows
     return functional.pad(features, (0, 0, 0, missing)) if missing > 0 and features.device.type == "cpu" else features
 
 

@@ -16,6 +16,8 @@ from torch import Tensor
 from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.models.denoiser import Denoiser
 from compdiffuser.models.network import LEAST_ROWS
+from compdiffuser.models.onnx import OnnxDenoiser
+from compdiffuser.types import UserError
 
 CPU_ROWS = 256
 GPU_ROWS = 16_384
@@ -24,12 +26,14 @@ GPU_ROWS = 16_384
 class Runner:
     """Same contract as the denoiser it runs; keeps a copy of its own, so training can go on with the original."""
 
-    def __init__(self, denoiser: Denoiser, device: torch.device, *, compiled: bool = False) -> None:
+    def __init__(self, denoiser: Denoiser | OnnxDenoiser, device: torch.device, *, compiled: bool = False) -> None:
         on_gpu = device.type == "cuda"
+        if isinstance(denoiser, OnnxDenoiser) and (on_gpu or compiled):
+            raise UserError("an ONNX network runs on the CPU, and is not compiled")
         self.denoiser = copy.deepcopy(denoiser).to(device).eval().requires_grad_(False)
-        if on_gpu:
+        if on_gpu and isinstance(self.denoiser, Denoiser):
             self.denoiser.compute_in(torch.float16)
-        if compiled:
+        if compiled and isinstance(self.denoiser, Denoiser):
             # Worth some seconds where tens of thousands of chunks follow; batch sizes stay free.
             self.denoiser.compile_network(dynamic=True)
         self.device = device
@@ -72,7 +76,7 @@ class Captured:
     """The denoiser at one batch size, as a CUDA graph over buffers of its own."""
 
     def __init__(
-        self, denoiser: Denoiser, size: int, x: Tensor, sigma: Tensor, conditions: Conditions, pool: Any
+        self, denoiser: Denoiser | OnnxDenoiser, size: int, x: Tensor, sigma: Tensor, conditions: Conditions, pool: Any
     ) -> None:
         def buffer(tensor: Tensor) -> Tensor:
             return tensor.new_zeros(size, *tensor.shape[1:])
@@ -88,7 +92,7 @@ class Captured:
         with torch.cuda.graph(self.graph, pool=pool):
             self.out = self._forward(denoiser)
 
-    def _forward(self, denoiser: Denoiser) -> Tensor:
+    def _forward(self, denoiser: Denoiser | OnnxDenoiser) -> Tensor:
         return denoiser(self.x, self.sigma, self.conditions)
 
     def __call__(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:

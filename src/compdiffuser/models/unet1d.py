@@ -97,7 +97,7 @@ class Residual(nn.Module):
         self.skip = nn.Conv1d(channels, wider, 1) if channels != wider else nn.Identity()
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
-        shift, scale = self.film(condition)[: len(x), :, None].chunk(2, dim=1)
+        shift, scale = self.film(condition)[: x.shape[0], :, None].chunk(2, dim=1)
         return self.second(self.first(x) * (1 + scale) + shift) + self.skip(x)
 
 

@@ -6,6 +6,7 @@ Nothing in a checkpoint is unpickled, so one from a stranger is safe to open.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from compdiffuser.checks import brief
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.files import pretrained_folder
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
+from compdiffuser.models.onnx import OnnxDenoiser
 from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.hub import LONGEST_ID, fetched
 from compdiffuser.planning.postures import Postures
 from compdiffuser.planning.support import Support
 from compdiffuser.presets import PRESETS, Preset, preset
@@ -27,15 +30,13 @@ from compdiffuser.runs import RUNS
 from compdiffuser.types import UserError
 
 KIND, FORMAT = "planner", 2
-LONGEST_ID = 200
-"""Characters of a hub id."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """Everything a planner needs."""
 
-    denoiser: Denoiser
+    denoiser: Denoiser | OnnxDenoiser
     normalizer: Normalizer
     calibration: Calibration
     preset: Preset
@@ -48,13 +49,24 @@ class Checkpoint:
     """How its data moves, where postures are planned."""
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write it, whole or not at all."""
-        parts = {"model": artifact.arrays(self.denoiser.state_dict(), half=True)}
+        """Write it, whole or not at all. Raises UserError where its network is an ONNX file, which has no weights."""
+        if not isinstance(self.denoiser, Denoiser):
+            raise UserError("a planner whose network is an ONNX file cannot be saved; save the one it was made from")
+        parts = {"model": artifact.arrays(self.denoiser.state_dict(), half=True), **self.recorded()}
+        return artifact.save(folder, Artifact(KIND, FORMAT, self.described(), parts))
+
+    def recorded(self) -> dict[str, artifact.Part]:
+        """Its parts that are taken from the data."""
+        parts = {}
         if self.support is not None:
             parts["support"] = artifact.arrays({"segments": self.support.segments}, half=True)
         if self.postures is not None:
             parts["postures"] = artifact.arrays({"snippets": self.postures.snippets}, half=True)
-        config = {
+        return parts
+
+    def described(self) -> dict[str, Any]:
+        """Everything but arrays, ready for JSON."""
+        return {
             "preset": self.preset.to_dict(),
             "denoiser": self.denoiser.config.to_dict(),
             "normalizer": self.normalizer.to_dict(),
@@ -63,31 +75,37 @@ class Checkpoint:
             **({} if self.postures is None else {"postures": self.postures.described()}),
             "record": self.record,
         }
-        return artifact.save(folder, Artifact(KIND, FORMAT, config, parts))
 
 
 def load(name_or_path: str | os.PathLike[str]) -> Checkpoint:
     """Read a pretrained planner by dataset name, by folder, or by hub id (`owner/name`)."""
     folder = locate(name_or_path)
     found = artifact.load(folder, KIND, FORMAT)
+    return restore(found, folder, KIND, lambda sizes: restored(lambda: Denoiser(sizes), found.parts["model"], folder))
+
+
+def restore(
+    found: Artifact, folder: Path, kind: str, build: Callable[[DenoiserConfig], Denoiser | OnnxDenoiser]
+) -> Checkpoint:
+    """What an artifact describes, with the denoiser that `build` makes. Raises UserError where it describes nothing."""
     config = found.config
-    with artifact.describing(folder, KIND):
+    with artifact.describing(folder, kind):
         sizes = DenoiserConfig.from_dict(config["denoiser"])
         normalizer = Normalizer.from_dict(config["normalizer"])
         calibration = Calibration.from_dict(config["calibration"])
         trained_on, known, moves = Preset.from_dict(config["preset"]), config["support"], config.get("postures")
         record = artifact.record_of(config)
         _check_dimensions(sizes, normalizer, calibration, trained_on)
-    denoiser = restored(lambda: Denoiser(sizes), found.parts["model"], folder)
+    denoiser = build(sizes)
     support = postures = None
     if known is not None:
         segments = _recorded(found, "support", "segments", folder)
-        with artifact.describing(folder, KIND):
+        with artifact.describing(folder, kind):
             support = Support.restored(segments, known)
             support.check(trained_on.space)
     if moves is not None:
         snippets = _recorded(found, "postures", "snippets", folder)
-        with artifact.describing(folder, KIND):
+        with artifact.describing(folder, kind):
             postures = Postures.restored(snippets, moves, trained_on.space)
     return Checkpoint(denoiser, normalizer, calibration, trained_on, record, support, postures)
 
@@ -121,20 +139,8 @@ def locate(name_or_path: str | os.PathLike[str]) -> Path:
         raise UserError(f"no planner is shipped for '{text}'; train one with: compdiffuser train {text}")
     local = text.startswith((".", "/", f"{RUNS}/")) or artifact.is_folder(Path(text).parent)
     if text.count("/") == 1 and len(text) <= LONGEST_ID and not local:
-        return _from_hub(text)
+        return fetched(text, KIND)
     if "/" in text:
         raise UserError(f"there is no checkpoint at '{brief(text)}'")
     preset(text)  # raises with the nearest name
     raise AssertionError
-
-
-def _from_hub(repository: str) -> Path:
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError:
-        raise UserError(f"to load '{repository}' from the hub, install huggingface_hub") from None
-    try:
-        return Path(snapshot_download(repository, allow_patterns=[artifact.CONFIG, "*.safetensors"]))
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(f"'{repository}' is no folder here and cannot be fetched from the hub: {reason}") from None

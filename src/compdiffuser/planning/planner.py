@@ -24,6 +24,7 @@ from compdiffuser.planning.candidates import CandidateMaker, Draft
 from compdiffuser.planning.carrying import Carrying, roadmap_of
 from compdiffuser.planning.checkpoint import Checkpoint, load
 from compdiffuser.planning.config import PlanConfig
+from compdiffuser.planning.exporting import load_onnx
 from compdiffuser.planning.ground import Ground
 from compdiffuser.planning.judge import Judge
 from compdiffuser.planning.plan import Plan
@@ -55,6 +56,7 @@ class Planner:
         self, checkpoint: Checkpoint, device: str = "auto", config: PlanConfig | None = None, compiled: bool = False
     ) -> None:
         self.device = choose_device(device)
+        self.checkpoint = checkpoint
         self.model = checkpoint.denoiser.config
         self.normalizer = checkpoint.normalizer
         self.calibration = checkpoint.calibration
@@ -103,32 +105,31 @@ class Planner:
 
     @classmethod
     def from_pretrained(
-        cls,
-        name: str | os.PathLike[str],
-        device: str = "auto",
-        config: PlanConfig | None = None,
+        cls, name: str | os.PathLike[str], device: str = "auto", config: PlanConfig | None = None,
         compiled: bool = False,
-    ) -> Planner:
+    ) -> Planner:  # fmt: skip
         """Load a shipped planner by its dataset's name, one of yours by its folder, or one from the hub by its id.
 
         `compiled` spends some seconds at first and then plans about twice as fast, where thousands of plans follow.
         """
         return cls(load(name), device, config, compiled)
 
+    @classmethod
+    def from_onnx(cls, folder: str | os.PathLike[str], config: PlanConfig | None = None) -> Planner:
+        """Load what `compdiffuser export NAME --onnx FOLDER` wrote; the network runs in onnxruntime, on the CPU."""
+        return cls(load_onnx(folder), "cpu", config)
+
+    def push_to_hub(self, repository: str, **options: Any) -> str:
+        """Upload it with a model card as `owner/name`; see `planning.publishing`."""
+        from compdiffuser.planning.publishing import pushed
+
+        return pushed(self.checkpoint, repository, device=str(self.device), **options)
+
     def plan(
-        self,
-        start: Any,
-        goal: Any,
-        *,
-        via: Sequence[Any] = (),
-        avoid: Sequence[Region] = (),
-        prefer: Cost | None = None,
-        valid: Valid | None = None,
-        margin: float = 0.0,
-        within: float | None = None,
-        n_plans: int = 1,
-        **options: Any,
-    ) -> Plan:
+        self, start: Any, goal: Any, *, via: Sequence[Any] = (), avoid: Sequence[Region] = (),
+        prefer: Cost | None = None, valid: Valid | None = None, margin: float = 0.0, within: float | None = None,
+        n_plans: int = 1, **options: Any,
+    ) -> Plan:  # fmt: skip
         """One plan; further options as for `plan_batch`.
 
         It passes the places `via` in order, each `within` some metres (by default as near as plans come to their goal),

@@ -12,26 +12,53 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from compdiffuser.compose.schedule import SamplerConfig
+from compdiffuser.domains.space import Space
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.planner import Planner
-from compdiffuser.types import Episodes, counted
+from compdiffuser.types import Array, Episodes, counted
 
 PAIRS, CANDIDATES = 8, 4
+QUICK = PlanConfig(SamplerConfig(steps=8, repeats=3), refine=None)
 SHARES = (0.25, 0.5, 0.75)
 """Of the training, after which soundness is told; it is told of the finished planner too."""
 
 
-def soundness(checkpoint: Checkpoint, episodes: Episodes, device: str, seed: int = 0) -> str:
-    """A sentence: how many of some random recorded pairs are planned, certified and, where walls are known, sound."""
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(len(episodes.observations), size=(2, PAIRS))
-    starts, goals = (checkpoint.preset.space.planned(episodes.observations[each]) for each in rows)
-    planner = Planner(checkpoint, device, PlanConfig(SamplerConfig(steps=8, repeats=3), refine=None))
-    plans = planner.plan_batch(starts, goals, n_candidates=CANDIDATES, seed=list(range(PAIRS)))
+@dataclass(frozen=True)
+class Soundness:
+    """How many plans between random recorded states can be had."""
+
+    pairs: int
+    certified: int
+    sound: int | None
+    """Of the certified ones, those that enter no wall; None where no walls are known."""
+
+    def __str__(self) -> str:
+        walls = "" if self.sound is None else f", {self.sound} of these sound"
+        return f"{self.certified} of {counted(self.pairs, 'random recorded pair')} certified{walls}"
+
+
+def soundness(
+    checkpoint: Checkpoint,
+    starts: Array,
+    goals: Array,
+    device: str,
+    config: PlanConfig = QUICK,
+    candidates: int = CANDIDATES,
+) -> Soundness:
+    """Plan between some pairs of recorded states [P, D]; quickly, unless another config says otherwise."""
+    planner = Planner(checkpoint, device, config)
+    plans = planner.plan_batch(starts, goals, n_candidates=candidates, seed=list(range(len(starts))))
     certified = [plan for plan in plans if plan.ok]
-    walls = "" if checkpoint.preset.maze is None else f", {sum(p.fault() is None for p in certified)} of these sound"
-    return f"{len(certified)} of {counted(PAIRS, 'random recorded pair')} certified{walls}"
+    walls = checkpoint.preset.maze is not None
+    return Soundness(len(plans), len(certified), sum(p.fault() is None for p in certified) if walls else None)
+
+
+def recorded_pairs(episodes: Episodes, space: Space, pairs: int, seed: int = 0) -> tuple[Array, Array]:
+    """Starts and goals [P, D] from anywhere in the data."""
+    rows = np.random.default_rng(seed).integers(len(episodes.observations), size=(2, pairs))
+    starts, goals = (space.planned(episodes.observations[each]) for each in rows)
+    return starts, goals
 
 
 @dataclass
@@ -59,4 +86,5 @@ class Reports:
         self._tell("finished", checkpoint)
 
     def _tell(self, when: str, checkpoint: Checkpoint) -> None:
-        print(f"{when}: {soundness(checkpoint, self.episodes, self.device)}", file=sys.stderr)
+        pairs = recorded_pairs(self.episodes, checkpoint.preset.space, PAIRS)
+        print(f"{when}: {soundness(checkpoint, *pairs, self.device)}", file=sys.stderr)

@@ -168,6 +168,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "fuzzing": partial(render_speed, group="fuzzing"),
     "exhaustion": partial(render_grid, group="exhaustion"),
     "artifacts": partial(render_speed, group="artifacts"),
+    "onnx": partial(render_speed, group="onnx"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),
 }

@@ -72,3 +72,12 @@ def test_ray_records_what_local_processes_record():
     for found, expected in zip(far, map(record_shard, shards), strict=True):
         for name, array in expected.fields.items():
             np.testing.assert_array_equal(found.fields[name], array)
+
+
+def test_workers_that_are_kept_find_modules_that_came_later(tmp_path, monkeypatch):
+    assert parallel.run(abs, [-1, -2], workers=2) == [1, 2]
+    (tmp_path / "a_module_that_came_later.py").write_text("def double(number):\n    return 2 * number\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from a_module_that_came_later import double
+
+    assert parallel.run(double, [1, 2], workers=2) == [2, 4]

@@ -4,10 +4,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from compdiffuser import presets
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
-from compdiffuser.domains import DOMAINS, Body, Domain
+from compdiffuser.domains import BODIES, DOMAINS, Body, Domain
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.presets import (
     PRESETS,
@@ -18,8 +17,8 @@ from compdiffuser.presets import (
     RecordingConfig,
     own_preset,
     preset,
-    register,
 )
+from compdiffuser.registering import register
 from compdiffuser.types import Episodes, UserError
 
 RECORDS = (RecordingConfig("stitch", 10, 20), ChunkConfig(scaffold=0.25), ExecutionConfig(), EvaluationConfig())
@@ -99,9 +98,18 @@ def test_a_world_that_is_not_registered_here_can_still_be_planned_in_and_drawn()
         read.domain.open()
 
 
-def test_a_name_is_registered_once(monkeypatch):
-    monkeypatch.setattr("compdiffuser.presets.DOMAINS", dict(DOMAINS))
-    monkeypatch.setattr("compdiffuser.presets.PRESETS", dict(PRESETS))
+@pytest.fixture
+def forgotten():
+    """What is registered is forgotten afterwards."""
+    before = [(known, dict(known)) for known in (BODIES, DOMAINS, PRESETS)]
+    yield
+    for known, content in before:
+        known.clear()
+        known.update(content)
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_a_name_is_registered_once():
     world = Domain("mine")
     assert register(world) is world
     assert preset("mine").domain is world
@@ -123,7 +131,8 @@ def test_a_world_brings_datasets_of_its_own_only():
         PRESETS["antmaze-medium-stitch-v0"].planning((0, 2))
 
 
-def test_a_body_of_ones_own_is_registered_with_its_world(monkeypatch):
+@pytest.mark.usefixtures("forgotten")
+def test_a_body_of_ones_own_is_registered_with_its_world():
     """A learned controller asks for its body by name."""
 
     class Beetle(Body):
@@ -132,15 +141,13 @@ def test_a_body_of_ones_own_is_registered_with_its_world(monkeypatch):
     class Another(Body):
         """A body that forgot to take a name of its own."""
 
-    for registry in ("DOMAINS", "PRESETS", "BODIES"):
-        monkeypatch.setattr(f"compdiffuser.presets.{registry}", dict(getattr(presets, registry)))
     beetle = Beetle()
     register(Domain("garden", body=beetle))
     register(Domain("lawn", body=Beetle()))
-    assert presets.BODIES["beetle"] is beetle
+    assert BODIES["beetle"] is beetle
     with pytest.raises(UserError, match="there is already a body 'point'"):
         register(Domain("street", body=Another()))
-    assert "street" not in presets.DOMAINS
+    assert "street" not in DOMAINS
 
 
 @pytest.mark.parametrize(

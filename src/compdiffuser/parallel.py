@@ -66,7 +66,8 @@ def _results(
     numbered = [joblib.delayed(_numbered)(function, number, job) for number, job in enumerate(jobs)]
     if engine == "local":
         limit = min(workers or joblib.cpu_count(), max(len(jobs), 1))
-        watched = {"initializer": end_with, "initargs": (os.getpid(),)}
+        # Workers are kept for the next call; where this process finds other modules by then, new ones take their place.
+        watched = {"initializer": _begin, "initargs": (os.getpid(), tuple(sys.path))}
         made = joblib.Parallel(n_jobs=limit, return_as="generator_unordered", backend="loky", **watched)(numbered)
         try:
             while (result := next(made, None)) is not None:
@@ -83,6 +84,12 @@ def _results(
         size = 4 * joblib.effective_n_jobs(workers or -1)
         for first in range(0, len(numbered), size):
             yield from joblib.Parallel(n_jobs=workers or -1)(numbered[first : first + size])
+
+
+def _begin(parent: int, path: tuple[str, ...]) -> None:
+    """A worker ends with its parent, and finds the modules that its parent finds."""
+    end_with(parent)
+    sys.path[:] = path
 
 
 def _numbered(function: Callable[[Job], Result], number: int, job: Job) -> tuple[int, Result]:

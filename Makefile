@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test quick lint docs clean
+.PHONY: demo test test-all quick lint docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -26,9 +26,13 @@ lint: $(STAMP)
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -rs --durations 15
 
+# All of them, those that take many seconds each too.
+test-all: lint
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "" -rs --durations 15
+
 # What is neither trained, driven nor started as a process: the inner loop.
 quick: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow and not long"
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

@@ -34,6 +34,7 @@ def test_the_shipped_giant_planner_reaches_goals_in_the_real_environment():
     assert sum(result["failures"].values()) == 0
 
 
+@pytest.mark.long
 def test_a_shipped_planner_of_the_other_family_does_too():
     done = run("eval", "robotics-pointmaze-umaze-v0", "--tasks", "1,2", "--episodes", "1", "--seeds", "1", "--json")
     assert json.loads(done.stdout)["success"] == 100

@@ -41,7 +41,9 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "numbers"), [("warehouse", 2), ("drone", 3), ("arm", 12)])
+@pytest.mark.parametrize(
+    ("name", "numbers"), [("warehouse", 2), ("drone", 3), pytest.param("arm", 12, marks=pytest.mark.long)]
+)
 def test_an_example_goes_the_whole_way(name, numbers, folder, capsys):
     world = ["--domain", str(EXAMPLES / f"{name}.py")]
     assert main([*world, "data", "make", name, "--episodes", "40", "--workers", "1"]) == 0

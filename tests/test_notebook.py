@@ -9,6 +9,7 @@ import pytest
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "own_data.ipynb"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_own_data_becomes_a_driven_plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ from compdiffuser.baselines.checkpoint import load
 from compdiffuser.cli.train import Train
 
 UPDATES = {"gcbc": 500, "gcivl": 700, "gciql": 1000, "qrl": 900, "crl": 600, "hiql": 600}
+LONG = ("gciql", "qrl", "crl")
 SMALL = ("hidden=[128,128]", "batch=128", "learning_rate=1e-3")
 CHANGES = {
     "gciql": ("batch=256", "alpha=0.3", "target_rate=0.02"),
@@ -26,7 +27,9 @@ def test_chance_reaches_nothing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", UPDATES)
+@pytest.mark.parametrize(
+    "method", [pytest.param(method, marks=pytest.mark.long) if method in LONG else method for method in UPDATES]
+)
 def test_short_ways_are_found_and_near_goals_told_from_far_ones(medium_file, method, tmp_path):
     settings = (*SMALL, *CHANGES.get(method, ()))
     command = Train(

@@ -99,6 +99,7 @@ def test_it_is_served(trained):
         assert (kind, end["success"]) == ("end", True), end
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_commands_know_it(registered, recorded, trained, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -74,7 +74,7 @@ def test_time_ends_a_run_and_counts_over_resumes(small, tmp_path, short_walks):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ant", "humanoid"])
+@pytest.mark.parametrize("name", [pytest.param("ant", marks=pytest.mark.long), "humanoid"])
 def test_a_killed_run_continues_with_its_transitions(name, tmp_path, short_walks):
     endless = tiny(name, steps=10**9, log_every=10**9, measure_every=10**9, checkpoint_every=32)
     command = [sys.executable, "-c", RUN, json.dumps(endless.to_dict()), str(tmp_path)]

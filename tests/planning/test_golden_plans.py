@@ -29,7 +29,7 @@ def planner(name: str) -> Planner:
     return Planner.from_pretrained(name, device="cpu")
 
 
-@pytest.mark.parametrize("key", [key if key in QUICK else pytest.param(key, marks=pytest.mark.slow) for key in keys()])
+@pytest.mark.parametrize("key", [key if key in QUICK else pytest.param(key, marks=pytest.mark.long) for key in keys()])
 def test_the_same_seed_gives_the_stored_plan(key):
     name, how = key.split("/")
     plan = planned(planner(name), how)

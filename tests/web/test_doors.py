@@ -52,6 +52,7 @@ def test_a_door_that_closes_on_the_way_repairs_the_plan_and_the_drive_can_be_dri
     np.testing.assert_array_equal(again, path)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_door_that_nothing_leads_through_leaves_the_plan_and_one_that_closes_every_way_ends_the_drive(shipped):
     plan = shipped.plan(MODEL, (-1, 1), (-1, -1), candidates=8)

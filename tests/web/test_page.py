@@ -94,6 +94,7 @@ def test_walls_refuse_marks_with_a_hint(page):
     assert "The goal cannot stand in a wall." in hint.inner_text()
 
 
+@pytest.mark.long
 def test_same_again_is_the_same_and_another_is_another(page):
     first = plan(page)
     page.click("#again")

@@ -42,6 +42,7 @@ def test_a_plan_can_be_exported_and_brought_back(page, browser, site, tmp_path):
     other.context.close()
 
 
+@pytest.mark.long
 def test_a_link_restores_two_settings_side_by_side_and_their_plans(page, browser, site):
     page.click("#compare")
     page.click("[data-side=b]")
@@ -64,6 +65,7 @@ def test_a_link_restores_two_settings_side_by_side_and_their_plans(page, browser
     other.context.close()
 
 
+@pytest.mark.long
 def test_a_new_task_waits_until_the_one_before_has_ended(page, tmp_path):
     chunks = plan(page)
     file = tmp_path / "plan.json"
@@ -89,6 +91,7 @@ def test_a_new_task_waits_until_the_one_before_has_ended(page, tmp_path):
     assert page.locator("#plan").inner_text() == "Plan"
 
 
+@pytest.mark.long
 def test_settings_that_a_model_does_not_have_fall_back_and_same_again_is_the_plan_shown(page):
     strange = LINK.replace("a=auto", "a=24").replace("autoregressive", "zigzag").replace(",8,0", ",8,9999999999")
     page.goto(page.url.split("#")[0] + strange)

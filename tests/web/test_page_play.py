@@ -146,6 +146,7 @@ def planned_quickly(page) -> bool:
     return page.locator("path.chunk").count() > 0
 
 
+@pytest.mark.long
 def test_data_without_a_world_is_drawn_over_itself(browser, tmp_path):
     with served(*(str(bare(tmp_path, dims)) for dims in (1, 3))) as address:
         page = open_page(browser, address, "#model=bare3&a=2,2,autoregressive,2,1,0")

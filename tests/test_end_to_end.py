@@ -90,6 +90,7 @@ def test_a_plan_with_too_few_chunks_is_not_certified():
     assert any(reason in done.stdout for reason in TESTS.values())
 
 
+@pytest.mark.long
 def test_own_data_is_trained_on_resumed_and_planned_with(tmp_path):
     rng = np.random.default_rng(0)
     start, end = rng.uniform(-5, 5, (2, 30, 1, 2))

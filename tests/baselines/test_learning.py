@@ -12,7 +12,7 @@ from compdiffuser.baselines.checkpoint import load
 from compdiffuser.cli.train import Train
 
 UPDATES = {"gcbc": 500, "gcivl": 700, "gciql": 1000, "qrl": 900, "crl": 600, "hiql": 600}
-LONG = ("gciql", "qrl", "crl")
+LONG = ("gciql", "qrl", "crl", "hiql")
 SMALL = ("hidden=[128,128]", "batch=128", "learning_rate=1e-3")
 CHANGES = {
     "gciql": ("batch=256", "alpha=0.3", "target_rate=0.02"),

@@ -161,6 +161,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "humanoidmaze-speed": partial(render_speed, group="humanoidmaze"),
     "antsoccer-speed": partial(render_speed, group="antsoccer"),
     "bits": partial(render_grid, group="bits"),
+    "page-speed": partial(render_speed, group="page"),
     "serving": partial(render_speed, group="serving"),
     "kills": partial(render_grid, group="kills"),
     "files": partial(render_grid, group="files"),

@@ -25,6 +25,7 @@ import tyro
 from reproduce import Clock, Failed, compdiffuser, options_of, ship, training_of, updating
 
 from compdiffuser.artifact import CONFIG
+from compdiffuser.cli.train import dimensions
 from compdiffuser.data import storage
 from compdiffuser.presets import PRESETS, Preset, preset
 from compdiffuser.types import UserError
@@ -126,7 +127,7 @@ def controllers(options: Benchmark, dataset: Preset) -> None:
 
 def named(dataset: Preset, dims: str) -> tuple[str, str | None]:
     """The name of what plans or follows so many dimensions, and the option that asks for them."""
-    return (dataset.name, None) if dims == OWN else (f"{dataset.name}-{dims}d", dims)
+    return (dataset.name, None) if dims == OWN else (dataset.planning(dimensions(dims)).label, dims)
 
 
 def controller(options: Benchmark, dataset: Preset, dims: str) -> None:

@@ -50,6 +50,16 @@ def browsing(playwright) -> Iterator[object]:
         browser.close()
 
 
+@contextmanager
+def using(browser, address: str, link: str):
+    """The page for a while, with patience; it may report no error."""
+    page = open_page(browser, address, link)
+    page.set_default_timeout(PATIENCE)
+    yield page
+    assert not page.problems
+    page.context.close()
+
+
 def open_page(browser, address: str, link: str = "", width: int = 1280, height: int = 860, scheme: str = "light"):
     """The page, ready to be used; it fails the test when the page reports an error."""
     context = browser.new_context(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from browser import INSTALL, LINK, MODEL, PATIENCE, browsing, chromium, open_page, served
+from browser import INSTALL, LINK, MODEL, browsing, chromium, served, using
 from live import client, serving
 
 from compdiffuser.data.normalizer import Normalizer
@@ -77,8 +77,5 @@ def browser():
 @pytest.fixture
 def page(browser, site):
     """The page with a problem, ready to be planned; it may report no error."""
-    page = open_page(browser, site, LINK)
-    page.set_default_timeout(PATIENCE)
-    yield page
-    assert not page.problems
-    page.context.close()
+    with using(browser, site, LINK) as page:
+        yield page

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from browser import LINK, PATIENCE, open_page, planned, position, where
+from browser import LINK, planned, position, using, where
 
 pytestmark = pytest.mark.slow
 AXE = (Path(__file__).parent / "axe.min.js").read_text()
@@ -16,13 +16,10 @@ DOCKED = "document.querySelector('.dock').getBoundingClientRect().toJSON()"
 @pytest.fixture(scope="module")
 def compared(browser, site):
     """A page with two plans, to be looked at in many ways."""
-    page = open_page(browser, site, QUICK + "&b=5,4,parallel,6,3,0&planned=1")
-    page.set_default_timeout(PATIENCE)
-    planned(page)
-    page.click("#lines summary")
-    yield page
-    assert not page.problems
-    page.context.close()
+    with using(browser, site, QUICK + "&b=5,4,parallel,6,3,0&planned=1") as page:
+        planned(page)
+        page.click("#lines summary")
+        yield page
 
 
 def check_layout(page, width: int, height: int) -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from browser import PATIENCE, open_page, plan, planned, served, where
+from browser import PATIENCE, open_page, plan, planned, served, using, where
 from playwright.sync_api import expect
 
 from compdiffuser.planning.regions import region
@@ -23,11 +23,8 @@ def ways():
 
 @pytest.fixture
 def page(browser, ways):
-    page = open_page(browser, ways, LINK)
-    page.set_default_timeout(PATIENCE)
-    yield page
-    assert not page.problems
-    page.context.close()
+    with using(browser, ways, LINK) as page:
+        yield page
 
 
 def places(page, selector: str = "path.chunk") -> list[tuple[float, float]]:

@@ -54,6 +54,12 @@ def check(domain: Domain, start: Sequence[float], goal: Sequence[float]) -> None
         check_room(domain, list(given), goal, domain.maze.clearance)
 
 
+def between(domain: Domain, start: Sequence[float], goal: Sequence[float]) -> Placement:
+    """The problem of getting from one end to the other, of which places count."""
+    begin, end = (domain.space.places(state) for state in whole(domain, start, goal))
+    return Placement(begin, end, 0)
+
+
 def begun(domain: Domain, problem: Problem) -> tuple[Array, Array]:
     """Where an episode begins and what it asks for, as planned states [D]. Raises UserError without a simulator."""
     with EnvironmentPool(domain, 0) as pool:
@@ -65,5 +71,4 @@ def completed(domain: Domain, start: Sequence[float], goal: Sequence[float]) -> 
     """A start that names places alone, with the posture in which the simulator's body waits there."""
     if not lacks_posture(domain, start):
         return list(start)
-    begin, end = (domain.space.places(state) for state in whole(domain, start, goal))
-    return [float(number) for number in begun(domain, Placement(begin, end, 0))[0]]
+    return [float(number) for number in begun(domain, between(domain, start, goal))[0]]

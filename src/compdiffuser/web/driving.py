@@ -15,7 +15,7 @@ import numpy as np
 
 from compdiffuser.domains import Domain, Space
 from compdiffuser.evaluation.causes import meaning
-from compdiffuser.evaluation.ends import whole
+from compdiffuser.evaluation.ends import between, whole
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
@@ -68,9 +68,8 @@ class Stages:
 
     def placed(self, domain: Domain, start: Sequence[float], goal: Sequence[float]) -> Array:
         """What is observed [obs] where an episode between two ends begins."""
-        begin, end = (domain.space.places(state) for state in whole(domain, start, goal))
         with self.lent(domain) as pool:
-            observations, _ = pool.reset([Placement(begin, end, 0)])
+            observations, _ = pool.reset([between(domain, start, goal)])
         observed: Array = observations[0]
         return observed
 

@@ -115,7 +115,14 @@ def episodes(name: str, options: Benchmark, note: Callable[..., None]) -> None:
 
 
 def ends(preset: Preset, count: int) -> tuple[Array, Array]:
-    """Whole starts and goals [P, D], what is asked for half of the longest way from where the body begins."""
+    """Whole starts and goals [P, D] of `far_apart` problems."""
+    with EnvironmentPool(preset.domain, 1) as pool:
+        starts, goals = pool.reset(far_apart(preset, count))
+    return preset.space.planned(starts), preset.space.planned(goals)
+
+
+def far_apart(preset: Preset, count: int) -> list[Placement]:
+    """Random problems, what is asked for at least half of the longest way from where the body begins."""
     layout = preset.maze
     assert layout is not None
     cells, rng = layout.free_cells, np.random.default_rng(0)
@@ -128,9 +135,7 @@ def ends(preset: Preset, count: int) -> tuple[Array, Array]:
             start = np.concatenate([layout.center(cell) + rng.uniform(-1, 1, 2) for cell in chosen])
             place = layout.center(goal) + rng.uniform(-1, 1, 2)
             placements.append(Placement(start, np.tile(place, len(chosen)), seed=len(placements)))
-    with EnvironmentPool(preset.domain, 1) as pool:
-        starts, goals = pool.reset(placements)
-    return preset.space.planned(starts), preset.space.planned(goals)
+    return placements
 
 
 def target(name: str, part: str, options: Benchmark) -> dict[str, float]:

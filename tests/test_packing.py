@@ -33,6 +33,13 @@ def test_each_row_is_as_near_as_its_own_scale_allows(network):
         assert (np.abs(rows - others).max(axis=1) <= (0 if small else 0.501) * step).all(), name
 
 
+def test_layers_that_face_the_data_stay_as_they_are():
+    inner, outer = (np.random.default_rng(0).standard_normal((64, 64)) for _ in range(2))
+    part = packed({"network.blocks.0.output.weight": inner, "network.out.weight": outer, "network.embed.weight": outer})
+    assert part["network.out.weight"] is part["network.embed.weight"] is outer
+    assert part["network.blocks.0.output.weight"].dtype == np.int8
+
+
 def test_a_file_has_half_the_bytes_and_restores_the_network(network, tmp_path):
     part = artifact.arrays(network.state_dict(), half=True)
     whole = Artifact("planner", 1, {"record": {}}, {"model": part, "support": {"segments": np.zeros((999, 9))}})

@@ -1,6 +1,7 @@
 """Weights in eight bits: whole numbers from −127 to 127 and a scale for each row, half the bytes of half precision.
 
-Matrices are packed, the small rest stays as it is. Whoever restores a network unpacks its weights first, so nothing
+Matrices are packed, the small rest stays as it is, and so do the layers that face the data: a transformer's first one
+makes half of the error that eight bits make in all. Whoever restores a network unpacks its weights first, so nothing
 else knows of it.
 """
 
@@ -21,13 +22,16 @@ SCALE = "@scale"
 LEAST = 1024
 """Elements of a matrix that is worth packing."""
 LARGEST = 127
+FACING = ("embed", "position", "condition", "out")
+"""Layers that face the data, which stay as they are: of 256 of their rows, eight bits would save 0.3 MB."""
 
 
 def packed(part: Mapping[str, Array]) -> Part:
     """A part with its matrices in eight bits."""
     packs: Part = {}
     for name, array in part.items():
-        if not np.issubdtype(array.dtype, np.floating) or array.ndim < 2 or array.size < LEAST:
+        small = not np.issubdtype(array.dtype, np.floating) or array.ndim < 2 or array.size < LEAST
+        if small or any(layer in FACING for layer in name.split(".")):
             packs[name] = array
             continue
         rows = array.reshape(len(array), -1).astype(np.float32)

@@ -42,6 +42,8 @@ class CandidateMaker:
     normalizer: Normalizer
     highest: Mapping[Origin, float | None]
     """σ up to which noise is added to what candidates begin from; None: they begin from noise alone."""
+    led: tuple[int, ...] = ()
+    """Columns of a state in which scaffolds lead."""
 
     def batches(self, drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
         """Drafts, all of one origin, that fit in memory together."""
@@ -74,7 +76,8 @@ class CandidateMaker:
         parents = [draft.proposal.parent for draft in drafts if draft.proposal.parent is not None]
         told = watch and Round.teller(watch, chains, [draft.problem for draft in drafts], numbers, origin)
         courses = [draft.search.course for draft in drafts]
-        chunks = self.sampler(
+        sampler = self.sampler.leading(self.led) if origin == "scaffold" else self.sampler
+        chunks = sampler(
             chains, self.highest[origin], torch.cat(parents) if parents else None, told, self._guide(courses, chains),
             self._held(drafts, chains),
         )  # fmt: skip

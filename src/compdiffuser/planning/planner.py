@@ -36,11 +36,11 @@ from compdiffuser.planning.repair import choice, repaired
 from compdiffuser.planning.roadmap import LANDMARKS, Roadmap
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Search
-from compdiffuser.planning.setting import set_out
+from compdiffuser.planning.setting import scaffold_level, set_out
 from compdiffuser.planning.steering import Cost, Steering, Valid
 from compdiffuser.planning.support import Support
 from compdiffuser.runs import choose_device
-from compdiffuser.types import Array, UserError
+from compdiffuser.types import Array
 
 STEERED = 0.25
 """σ up to which scaffolds of steered plans are noised, where a preset does without scaffolds."""
@@ -74,7 +74,7 @@ class Planner:
 
     def _set_up(self, config: PlanConfig) -> None:
         self.config = config
-        self.scaffold = self._scaffold_level()
+        self.scaffold = scaffold_level(self)
         overlap = self.model.overlap
         judge = Judge(
             self.denoise, self.calibration, self.support if config.support else None, self.space, overlap,
@@ -82,26 +82,16 @@ class Planner:
         )  # fmt: skip
         level = STEERED if self.scaffold is None else self.scaffold
         highest: dict[Origin, float | None] = {"noise": None, "scaffold": level, "refined": config.refine}
+        # Ways tell where to go, not how: places lead, and postures are found on the way.
+        led = () if self.space.only_places else tuple(self.space.columns)
         self._maker = CandidateMaker(
-            Sampler(self.denoise, config.sampler, config.blending), judge, self.normalizer, highest
+            Sampler(self.denoise, config.sampler, config.blending), judge, self.normalizer, highest, led
         )
 
     @property
     def lays(self) -> bool:
         """Whether ways of positions can become whole states."""
         return self.space.only_places or self.postures is not None
-
-    def _scaffold_level(self) -> float | None:
-        """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise.
-
-        Raises UserError where one is asked for by its level, but postures are planned and none are known.
-        """
-        asked = self.config.scaffold
-        if asked not in ("auto", None) and not self.lays:
-            raise UserError(f"a scaffold of level {asked} was asked for, but no recorded postures are known here")
-        if self.support is None or not self.lays:
-            return None
-        return self.preset.chunks.scaffold if asked == "auto" else asked
 
     @classmethod
     def from_pretrained(

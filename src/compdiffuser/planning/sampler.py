@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
@@ -15,6 +16,11 @@ from compdiffuser.compose.score import consistent
 from compdiffuser.compose.steps import step_rule
 from compdiffuser.models.runner import Runner
 
+RELEASE = 0.015
+"""σ below which nothing leads any more."""
+LED_STEPS = 24
+"""Noise levels for chunks that are led, at least: postures are found at high levels, places kept down to low ones."""
+
 
 @dataclass(frozen=True)
 class Sampler:
@@ -24,6 +30,15 @@ class Sampler:
     config: SamplerConfig
     blending: str = "exponential"
     """How the chunks of parents are made to agree, before noise is added to them."""
+    led: tuple[int, ...] = ()
+    """Columns of a state in which parents lead: every estimate has theirs, until little noise is left."""
+
+    def leading(self, columns: tuple[int, ...]) -> Sampler:
+        """The same with parents that lead in these columns; with none, as it is."""
+        if not columns:
+            return self
+        finer = replace(self.config, steps=max(self.config.steps, LED_STEPS))
+        return replace(self, config=finer, led=columns)
 
     def __call__(
         self,
@@ -48,9 +63,22 @@ class Sampler:
             agreed = consistent(parents, chains, model.overlap, self.blending)
             initial = noised(agreed, chains, schedule.sigma[0])
             finished = None if held is None else (held, agreed)
+            steer = _led(agreed, list(self.led), steer) if self.led else steer
         return sample(
             self.denoise, chains, schedule, order(config.order)(chains), horizon=model.horizon,
             overlap=model.overlap, guidance=config.guidance, initial=initial, watch=watch,
             rule=step_rule(config.rule), unguided=config.unguided, hold=config.hold, clamp=config.clamp,
             below=formulation.below if config.told == "step" else None, steer=steer, held=finished,
         )  # fmt: skip
+
+
+def _led(parents: Tensor, columns: list[int], steer: Steer | None) -> Steer:
+    """Estimates that have their parents' columns, and are steered then."""
+
+    def moved(clean: Tensor, rows: Tensor, sigma: Tensor) -> Tensor:
+        led = clean.clone()
+        leads = (sigma > RELEASE)[:, None, None]
+        led[..., columns] = torch.where(leads, parents[rows][..., columns], clean[..., columns])
+        return led if steer is None else steer(led, rows, sigma)
+
+    return moved

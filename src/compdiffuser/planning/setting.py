@@ -28,6 +28,24 @@ WAVE = {"cuda": 64, "cpu": 8}
 """Candidates at a time that a device makes well."""
 LONGER = 2
 """Times as many chunks as bridge the way of a steered plan may be tried, also where that is more than usual."""
+POSTURES = 1.0
+"""σ up to which scaffolds are noised where postures are planned, which are found on the way."""
+
+
+def scaffold_level(planner: Planner) -> float | None:
+    """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise.
+
+    Raises UserError where one is asked for by its level, but postures are planned and none are known.
+    """
+    asked = planner.config.scaffold
+    if asked not in ("auto", None) and not planner.lays:
+        raise UserError(f"a scaffold of level {asked} was asked for, but no recorded postures are known here")
+    if planner.support is None or not planner.lays:
+        return None
+    if asked != "auto":
+        return asked
+    usual = planner.preset.chunks.scaffold
+    return usual if usual is None or planner.space.only_places else POSTURES
 
 
 @dataclass(frozen=True)

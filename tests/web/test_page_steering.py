@@ -40,6 +40,10 @@ def room(path, text: str) -> float:
 
 def draw(page, tool: str, start, end) -> None:
     page.click(f"#tool-{tool}")
+    drag(page, start, end)
+
+
+def drag(page, start, end) -> None:
     page.mouse.move(*where(page, *start))
     page.mouse.down()
     page.mouse.move(*where(page, *end), steps=4)
@@ -174,6 +178,28 @@ def test_a_region_drawn_during_a_drive_repairs_the_plan_and_the_agent_arrives(br
     assert planned(page) == chunks
     assert page.locator(".stale").is_visible()
     assert room(places(page, "path.driven"), text) > -0.5
+    change_on_the_way(page, ahead, way[len(way) * 7 // 8])
     page.click("#undo")
-    expect(page.locator("g.region")).to_have_count(0)
+    expect(page.locator("g.region")).to_have_count(1)
     context.close()
+
+
+def change_on_the_way(page, center, stop) -> None:
+    """Back in the drive, the region is dragged elsewhere while a waypoint comes; then the region goes."""
+    early = "range => { range.value = 0.7 * range.max; range.dispatchEvent(new Event('input')); }"
+    page.locator(".timeline input").evaluate(early)
+    page.select_option(".speed select", "0.25")
+    drag(page, center, (center[0], center[1] + 2))
+    with page.expect_request(lambda asked: asked.url.endswith("drive") and asked.post_data_json["changes"][-1]["via"]):
+        page.click("#tool-waypoint")
+        page.mouse.click(*where(page, *stop))
+    page.locator(".replan.repair").wait_for()
+    x, y = (float(part) for part in asked(page, "via").split(","))
+    new = places(page, ".replan.repair:not(.past)")
+    assert min((a - x) ** 2 + (b - y) ** 2 for a, b in new) < 1, "the waypoint is passed"
+    assert room(new, asked(page, "avoid")) >= 0
+    page.locator("g.region").focus()
+    with page.expect_request("**/v1/drive") as sent:
+        page.keyboard.press("Delete")
+    change = sent.value.post_data_json["changes"][-1]
+    assert (change["avoid"], change["via"]) == ([], [asked(page, "via")]), "all that is drawn, and no more"

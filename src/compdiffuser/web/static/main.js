@@ -523,6 +523,9 @@ async function start(given) {
 }
 
 async function begin() {
+  api.onTokenAsked(askForToken);
+  const offered = api.models(); // is on its way while the rest is set up
+  offered.catch(() => {}); // told below
   setUpTheme($("theme"), () => { if (deep) showSpace(true); });
   setUpAbout($("about"), $("about-close"));
   setUpDock(document.querySelector(".dock"));
@@ -530,9 +533,8 @@ async function begin() {
   for (const spot of document.querySelectorAll("[data-info]")) spot.replaceWith(info(spot.dataset.info));
   setUpSharing({ whole, takeOver, current: () => ({ pane: panes[side], name: `plan-${state.model}` }) });
   hush();
-  api.onTokenAsked(askForToken);
   try {
-    offer = await api.models();
+    offer = await offered;
   } catch (error) {
     warn(told(error));
     return;

@@ -3,25 +3,20 @@
 import numpy as np
 import pytest
 import torch
-from browser import MODEL
-from live import client, serving
+from browser import MODEL, WAYS
+from live import client
 
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.regions import region
 from compdiffuser.planning.repair import ahead, repaired
 from compdiffuser.planning.steering import waypoint
 from compdiffuser.web.driver import Driver
-from compdiffuser.web.library import Library
 from compdiffuser.web.messages import DriveRequest
-from compdiffuser.web.settings import Settings
-
-WAYS = "pointmaze-medium-stitch-v0"  # a maze with more than one way
 
 
-@pytest.fixture(scope="module")
-def shipped():
-    with serving(Settings(), Library([WAYS, MODEL], "cpu")) as (address, _):
-        yield client.Client(address)
+@pytest.fixture
+def shipped(ways):
+    return client.Client(ways)
 
 
 def driven(shipped, plan, **options):

@@ -4,21 +4,14 @@ import re
 
 import pytest
 import torch
-from browser import PATIENCE, open_page, plan, planned, served, using, where
+from browser import PATIENCE, WAYS, open_page, plan, planned, using, where
 from playwright.sync_api import expect
 
 from compdiffuser.planning.regions import region
 
 pytestmark = pytest.mark.slow
-MODEL = "pointmaze-medium-stitch-v0"  # a maze with more than one way
-LINK = f"#model={MODEL}&start=0,0&goal=20,20&a=auto,8,autoregressive,10,8,0"
+LINK = f"#model={WAYS}&start=0,0&goal=20,20&a=auto,8,autoregressive,10,8,0"
 QUICK = LINK.replace("8,autoregressive,10,8", "4,autoregressive,6,3")
-
-
-@pytest.fixture(scope="module")
-def ways():
-    with served(MODEL) as address:
-        yield address
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ FILM = Path(__file__).parents[2] / "docs" / "images" / "page.mp4"
 MODEL = "antmaze-medium-stitch-v0"
 LINK = f"#model={MODEL}&start=0,0&goal=20,20&a=auto,16,autoregressive,10,8,0"
 SIZE, RATE = (960, 600), 10
-PATIENCE = 240_000
+PATIENCE = 600_000
 STAGE = """() => {
   const say = Object.assign(document.createElement('div'), { id: 'film-says' });
   Object.assign(say.style, { position: 'fixed', left: '50%', bottom: '14px', transform: 'translateX(-50%)', zIndex: 9,
@@ -136,12 +136,13 @@ def close_a_door(page: Page, camera: Camera) -> None:
         "all => all.map((p) => p.getPointAtLength(p.getTotalLength() / 2)).map(({ x, y }) => [x, -y])"
     )
     x, y = way[len(way) * 2 // 3]
+    page.select_option(".speed select", "1")
     page.click("#tool-disc")
     camera.say("A region is drawn over the way ahead …")
     camera.drag(where(page, x, y), where(page, x + 1.4, y))
     camera.say("… and the plan is repaired from where the agent is")
-    camera.watch(lambda: page.locator(".replan.repair").count() > 0, 6, 3)
-    camera.hold(3)
+    camera.watch(lambda: page.locator(".replan.repair").count() > 0, 7, 4)
+    page.select_option(".speed select", "0.25")
     camera.say("The drive goes on along the repaired plan")
     camera.watch(lambda: "The agent" in state.inner_text(), 8, 5)
     camera.hold(4)

@@ -1,11 +1,12 @@
 """A server with a tiny untrained planner, quick where plans need not be good; and the page with a shipped one."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from browser import INSTALL, LINK, MODEL, browsing, chromium, served, using
+from browser import INSTALL, LINK, MODEL, POSED, SOCCER, WAYS, browsing, chromium, using
 from live import client, serving
 
 from compdiffuser.data.normalizer import Normalizer
@@ -57,11 +58,27 @@ def tiny_client(address):
     return client.Client(address)
 
 
-@pytest.fixture(scope="module")
-def site():
-    """A server with a shipped planner."""
-    with served(MODEL) as address:
+def _shipped(*models: str) -> Iterator[str]:
+    with serving(Settings(), Library(models, "cpu")) as (address, _):
         yield address
+
+
+@pytest.fixture(scope="session")
+def site():
+    """A server with a shipped planner, for all tests of the page."""
+    yield from _shipped(MODEL)
+
+
+@pytest.fixture(scope="session")
+def ways():
+    """A server whose first planner knows a maze with more than one way."""
+    yield from _shipped(WAYS, MODEL)
+
+
+@pytest.fixture(scope="session")
+def arena():
+    """A server with planners of an ant and a ball."""
+    yield from _shipped(SOCCER, POSED)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-"""Film the page for docs/web.md: `python tests/web/renew_film.py`. Plan, scrub, drive, 3D, a region, the plan repaired.
+"""Film the page for docs/web.md: `python tests/web/renew_film.py`. Plan, scrub, drive in 3D, a region, a repaired plan.
 
-Pictures are taken as fast as the browser gives them, each with the moment it was taken; waiting is shortened. Look at
-the film before keeping it.
+The page's clock is stepped from picture to picture, so that the film runs evenly however long a picture takes; what
+takes longer than a scene has is shown quicker. Look at the film before keeping it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ FILM = Path(__file__).parents[2] / "docs" / "images" / "page.mp4"
 MODEL = "antmaze-medium-stitch-v0"
 LINK = f"#model={MODEL}&start=0,0&goal=20,20&a=auto,16,autoregressive,10,8,0"
 SIZE, RATE = (960, 600), 10
-PATIENCE = 240_000
-AT_REST = 600  # milliseconds after which a picture in three dimensions is drawn with all its pixels
+PATIENCE = 600_000
 STAGE = """() => {
   const say = Object.assign(document.createElement('div'), { id: 'film-says' });
   Object.assign(say.style, { position: 'fixed', left: '50%', bottom: '14px', transform: 'translateX(-50%)', zIndex: 9,
@@ -38,42 +37,47 @@ SCRUB = "(range, to) => { range.value = to * range.max; range.dispatchEvent(new 
 
 
 class Camera:
-    """Pictures of a page, each with the seconds that it is shown."""
+    """Pictures of a page, `RATE` of them for each second of its clock."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.pictures: list[tuple[bytes, float]] = []
+        self.pictures: list[bytes] = []
+        page.clock.install(time=0)
+        page.clock.pause_at(1000)
 
     def say(self, sentence: str) -> None:
         self.page.evaluate("text => { document.getElementById('film-says').textContent = text; }", sentence)
 
-    def hold(self, seconds: float) -> None:
-        self.pictures.append((self.page.screenshot(), seconds))
+    def take(self) -> bytes:
+        """The next picture; the page's clock goes on by as much as it is shown."""
+        self.page.clock.fast_forward(1000 // RATE)
+        return self.page.screenshot()
 
-    def watch(self, over: Callable[[], bool], most: float) -> None:
-        """Until something is over; what takes longer than `most` seconds is shown in as many."""
+    def hold(self, seconds: float) -> None:
+        """The page for a while."""
+        self.pictures += [self.take() for _ in range(round(seconds * RATE))]
+
+    def watch(self, over: Callable[[], bool], most: float, least: float = 0.0) -> None:
+        """Until something is over; pictures are left out or shown longer, to keep within seconds."""
         began, taken = time.monotonic(), []
         while not over() and time.monotonic() - began < PATIENCE / 1000:
-            taken.append((self.page.screenshot(), time.monotonic()))
-            self.page.wait_for_timeout(40)
-        ends = [moment for _, moment in taken[1:]] + [time.monotonic()]
-        share = min(1.0, most / max(time.monotonic() - began, 1e-6))
-        self.pictures += [(shot, share * (end - moment)) for (shot, moment), end in zip(taken, ends, strict=True)]
+            taken.append(self.take())
+        count = min(max(len(taken), round(least * RATE)), round(most * RATE)) if taken else 0
+        self.pictures += [taken[i] for i in np.linspace(0, len(taken) - 1, count).round().astype(int)]
 
-    def scrub(self, begin: float, end: float, count: int, wait: int = 0) -> None:
+    def scrub(self, begin: float, end: float, seconds: float) -> None:
         """The time line from one share of its length to another."""
-        for share in np.linspace(begin, end, count):
+        for share in np.linspace(begin, end, round(seconds * RATE)):
             self.page.locator(".timeline input").evaluate(SCRUB, float(share))
-            self.page.wait_for_timeout(wait)
-            self.hold(1 / RATE)
+            self.pictures.append(self.take())
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         self.page.mouse.move(*start)
-        self.hold(0.5)
+        self.hold(0.8)
         self.page.mouse.down()
-        for share in np.linspace(0, 1, 10):
+        for share in np.linspace(0, 1, 2 * RATE):
             self.page.mouse.move(*(np.array(start) + share * (np.array(end) - start)))
-            self.hold(1 / RATE)
+            self.pictures.append(self.take())
         self.page.mouse.up()
 
     def develop(self, path: Path) -> float:
@@ -81,66 +85,67 @@ class Camera:
         with av.open(str(path), "w") as film:
             stream = film.add_stream("libx264", rate=RATE, options={"crf": "29", "preset": "slow"})
             stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
-            shown, written = 0.0, 0
-            for picture, seconds in self.pictures:
-                shown += seconds
-                if written >= round(shown * RATE):
-                    continue
+            for pts, picture in enumerate(self.pictures):
                 image = Image.open(io.BytesIO(picture)).convert("RGB").resize(SIZE, Image.Resampling.LANCZOS)
                 frame = av.VideoFrame.from_image(image)
-                while written < round(shown * RATE):
-                    frame.pts = written
-                    film.mux(stream.encode(frame))
-                    written += 1
+                frame.pts = pts
+                film.mux(stream.encode(frame))
             film.mux(stream.encode())
-        return written / RATE
+        return len(self.pictures) / RATE
 
 
-def plan_and_drive(page: Page, camera: Camera) -> None:
-    state = page.locator("article .state")
+def plan_and_scrub(page: Page, camera: Camera) -> None:
     camera.say("A start, a goal, and a model that has only seen short walks")
     camera.hold(3)
     camera.say("Plan: chunks are denoised together until they join")
     page.click("#plan")
     camera.watch(lambda: page.locator(".wave path").count() > 0, 1)
-    camera.watch(lambda: page.locator("#drive:not([disabled])").count() > 0, 11)
+    camera.watch(lambda: page.locator("#drive:not([disabled])").count() > 0, 10, 4)
     camera.hold(2)
-    camera.say("Scrub: every round is kept")
-    camera.scrub(0, 1, 60)
-    camera.say("Drive: the plan in the real simulator")
-    page.click("#drive")
-    camera.watch(lambda: "The agent" in state.inner_text(), 9)
-    camera.hold(1.5)
+    camera.say("The time line keeps every round: play …")
+    camera.scrub(0, 0, 1)
+    page.select_option(".speed select", "0.25")
+    page.click(".play")
+    camera.watch(lambda: page.locator(".play").get_attribute("aria-label") == "Play", 8)
+    camera.say("… or scrub")
+    camera.scrub(1, 0.2, 3)
+    camera.scrub(0.2, 1, 4)
+    camera.hold(1)
 
 
-def in_three_dimensions(page: Page, camera: Camera) -> None:
-    camera.say("The same in three dimensions")
+def drive_in_three_dimensions(page: Page, camera: Camera) -> None:
+    state = page.locator("article .state")
+    camera.say("Drive, in three dimensions: the plan in the real simulator")
     page.click("#space")
     page.locator(".space canvas").wait_for()
-    camera.scrub(0.66, 0.86, 70, AT_REST)
+    page.select_option(".speed select", "0.25")
+    camera.hold(1)
+    page.click("#drive")
+    camera.watch(lambda: "The agent" in state.inner_text(), 14, 8)
     page.click("[data-camera=above]")
-    camera.scrub(0.86, 0.9, 10, AT_REST)
+    camera.hold(2)
     page.click("#space")
 
 
 def close_a_door(page: Page, camera: Camera) -> None:
     state = page.locator("article .state")
     camera.say("Back on the map, early in the drive")
-    camera.scrub(1, 0.62, 12)
+    camera.scrub(1, 0.62, 2)
+    camera.hold(1)
     way = page.locator("path.chunk").evaluate_all(
         "all => all.map((p) => p.getPointAtLength(p.getTotalLength() / 2)).map(({ x, y }) => [x, -y])"
     )
     x, y = way[len(way) * 2 // 3]
-    page.select_option(".speed select", "0.5")
+    page.select_option(".speed select", "1")
     page.click("#tool-disc")
     camera.say("A region is drawn over the way ahead …")
-    camera.drag(where(page, x, y), where(page, x + 1.3, y))
+    camera.drag(where(page, x, y), where(page, x + 1.4, y))
     camera.say("… and the plan is repaired from where the agent is")
-    camera.watch(lambda: page.locator(".replan.repair").count() > 0, 7)
-    camera.hold(1.5)
+    camera.watch(lambda: page.locator(".replan.repair").count() > 0, 7, 4)
+    page.select_option(".speed select", "0.25")
     camera.say("The drive goes on along the repaired plan")
-    camera.watch(lambda: "The agent" in state.inner_text(), 9)
-    camera.hold(3)
+    camera.watch(lambda: "The agent" in state.inner_text(), 8, 5)
+    camera.hold(4)
 
 
 def main() -> None:
@@ -151,8 +156,9 @@ def main() -> None:
         page.click("#about-close")
         page.evaluate(STAGE)
         camera = Camera(page)
-        for scene in (plan_and_drive, in_three_dimensions, close_a_door):
+        for scene in (plan_and_scrub, drive_in_three_dimensions, close_a_door):
             scene(page, camera)
+            print(f"{scene.__name__}: {len(camera.pictures) / RATE:.0f} s", flush=True)
         seconds = camera.develop(FILM)
         print(f"{FILM.name}: {seconds:.0f} s, {FILM.stat().st_size / 1e6:.2f} MB")
         assert not page.problems, page.problems

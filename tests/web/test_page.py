@@ -1,9 +1,16 @@
 """The page in a real Chromium: placing, planning and driving, by mouse and by keyboard."""
 
 import pytest
-from browser import plan, planned, position, where
+from browser import QUICK, plan, planned, position, using, where
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def quick_page(browser, site):
+    """The page with settings that make a plan soon, though perhaps not a good one."""
+    with using(browser, site, QUICK) as page:
+        yield page
 
 
 def told(page) -> dict[str, str]:
@@ -54,7 +61,8 @@ def test_a_plan_that_is_not_certified_says_why_and_what_it_began_from(page):
     assert "not certified" in page.locator("article .state.bad").inner_text()
 
 
-def test_everything_can_be_done_by_keyboard(page):
+def test_everything_can_be_done_by_keyboard(quick_page):
+    page = quick_page
     start = page.locator(".mark.start")
     start.focus()
     assert start.get_attribute("role") == "slider"
@@ -117,7 +125,8 @@ def test_a_plan_can_be_stopped(page):
     assert page.locator("#result").is_hidden()
 
 
-def test_a_refused_side_leaves_the_other_its_plan_and_waiting_can_be_stopped(page):
+def test_a_refused_side_leaves_the_other_its_plan_and_waiting_can_be_stopped(quick_page):
+    page = quick_page
     page.click("#compare")
     page.click("[data-side=b]")
     page.select_option("#chunks", "16")
@@ -141,7 +150,8 @@ def test_a_refused_side_leaves_the_other_its_plan_and_waiting_can_be_stopped(pag
     page.problems.clear()
 
 
-def test_a_drive_that_is_stopped_or_refused_says_so(page):
+def test_a_drive_that_is_stopped_or_refused_says_so(quick_page):
+    page = quick_page
     plan(page)
     page.route("**/v1/drive", lambda route: route.fulfill(status=422, body='{"detail": "not here"}'))
     page.click("#drive")

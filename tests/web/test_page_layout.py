@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from browser import LINK, planned, position, using, where
+from browser import QUICK, planned, position, using, where
 
 pytestmark = pytest.mark.slow
 AXE = (Path(__file__).parent / "axe.min.js").read_text()
 SIZES = [(390, 844), (844, 390), (1440, 900), (1920, 1080)]
-QUICK = LINK.replace("auto,8,autoregressive,10,8", "5,4,autoregressive,6,3")
 BOXES = "all => all.filter((e) => e.offsetParent).map((e) => Object.values(e.getBoundingClientRect().toJSON()))"
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
 DOCKED = "document.querySelector('.dock').getBoundingClientRect().toJSON()"
 
 
@@ -62,9 +62,10 @@ def test_nothing_overlaps_and_axe_finds_nothing_serious_at_any_size(compared, sc
     assert (sum(map(int, ground.removeprefix("rgb(").removesuffix(")").split(","))) > 384) == (scheme == "light")
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(DRAWN)
         check_layout(page, width, height)
         page.evaluate("hint => document.getElementById('hint').textContent = hint", "A long sentence. " * 6)
-        page.wait_for_timeout(50)
+        page.evaluate(DRAWN)
         check_layout(page, width, height)
         if width in (390, 1440):
             page.evaluate(AXE)

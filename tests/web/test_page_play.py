@@ -1,11 +1,10 @@
 """The page in a real Chromium: time line, map, undo and words; several things on one map, and planners of one's own."""
 
 import pytest
-from browser import LINK, PATIENCE, open_page, plan, planned, position, served, where
-from test_things import POSED, SOCCER, bare
+from browser import PATIENCE, POSED, QUICK, SOCCER, open_page, plan, planned, position, served, where
+from test_things import bare
 
 pytestmark = pytest.mark.slow
-QUICK = LINK.replace("8,autoregressive,10,8", "4,autoregressive,6,3").replace("auto,", "5,")
 
 
 def at(page) -> float:
@@ -102,42 +101,41 @@ def test_the_page_explains_itself(page):
     assert page.locator("#about").is_hidden()
 
 
-def test_an_ant_and_a_ball_are_placed_planned_and_driven(browser):
+def test_an_ant_and_a_ball_are_placed_planned_and_driven(browser, arena):
     link = f"#model={SOCCER}&start=4,4,8,8&goal=16,8&a=auto,16,autoregressive,10,8,0"
-    with served(SOCCER, POSED) as address:
-        page = open_page(browser, address, link)
-        page.set_default_timeout(PATIENCE)
-        labels = page.locator(".mark").evaluate_all("all => all.map((mark) => mark.getAttribute('aria-label'))")
-        assert labels == ["Start of the agent", "Start of the ball", "Goal of the ball"]
-        page.mouse.move(*where(page, 8, 8))
-        page.mouse.down()
-        page.mouse.move(*where(page, 9, 9), steps=3)
-        page.mouse.up()
-        assert position(page, "start-ball") == pytest.approx((9, 9), abs=0.1)
-        page.mouse.click(*where(page, 15, 9))  # after the ball, a click places its goal
-        assert position(page, "goal") == pytest.approx((15, 9), abs=0.1)
-        page.mouse.click(*where(page, -5, 0))
-        assert "The start of the agent cannot stand in a wall." in page.locator("#hint").inner_text()
-        chunks = plan(page)
-        assert page.locator("path.chunk.second").count() == len(chunks) // 2, "a path for each of the two"
-        page.click("#drive")
-        page.locator(".state", has_text="The agent").wait_for()
-        assert page.locator("circle.agent").count() == 2
-        assert page.locator("circle.agent.ball").get_attribute("cx") != "9"
-        # Postures are planned, places are given, and any two numbers can be drawn.
-        page.goto(f"{address}/#model={POSED}&start=4,8,8,8&goal=12,8&a=2,2,autoregressive,4,2,0")
-        page.locator("#axes").wait_for()
-        assert page.locator(".mark").count() == 3
-        page.select_option("#axis-x", label="agent x")
-        page.select_option("#axis-y", label="observation 2")
-        assert page.locator(".mark").count() == 0
-        assert planned_quickly(page)
-        assert "axes=0,2" in page.evaluate("location.hash")
-        page.click("#undo")
-        page.click("#undo")
-        assert page.locator(".mark").count() == 3
-        assert not page.problems
-        page.context.close()
+    page = open_page(browser, arena, link)
+    page.set_default_timeout(PATIENCE)
+    labels = page.locator(".mark").evaluate_all("all => all.map((mark) => mark.getAttribute('aria-label'))")
+    assert labels == ["Start of the agent", "Start of the ball", "Goal of the ball"]
+    page.mouse.move(*where(page, 8, 8))
+    page.mouse.down()
+    page.mouse.move(*where(page, 9, 9), steps=3)
+    page.mouse.up()
+    assert position(page, "start-ball") == pytest.approx((9, 9), abs=0.1)
+    page.mouse.click(*where(page, 15, 9))  # after the ball, a click places its goal
+    assert position(page, "goal") == pytest.approx((15, 9), abs=0.1)
+    page.mouse.click(*where(page, -5, 0))
+    assert "The start of the agent cannot stand in a wall." in page.locator("#hint").inner_text()
+    chunks = plan(page)
+    assert page.locator("path.chunk.second").count() == len(chunks) // 2, "a path for each of the two"
+    page.click("#drive")
+    page.locator(".state", has_text="The agent").wait_for()
+    assert page.locator("circle.agent").count() == 2
+    assert page.locator("circle.agent.ball").get_attribute("cx") != "9"
+    # Postures are planned, places are given, and any two numbers can be drawn.
+    page.goto(f"{arena}/#model={POSED}&start=4,8,8,8&goal=12,8&a=2,2,autoregressive,4,2,0")
+    page.locator("#axes").wait_for()
+    assert page.locator(".mark").count() == 3
+    page.select_option("#axis-x", label="agent x")
+    page.select_option("#axis-y", label="observation 2")
+    assert page.locator(".mark").count() == 0
+    assert planned_quickly(page)
+    assert "axes=0,2" in page.evaluate("location.hash")
+    page.click("#undo")
+    page.click("#undo")
+    assert page.locator(".mark").count() == 3
+    assert not page.problems
+    page.context.close()
 
 
 def planned_quickly(page) -> bool:

@@ -5,8 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browser import PATIENCE, open_page, plan, served
-from test_things import SOCCER
+from browser import PATIENCE, SOCCER, open_page, plan
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -21,55 +20,54 @@ POSE = """async ([model, qpos]) => {
 }"""
 
 
-def test_bodies_move_in_three_dimensions_and_the_map_is_one_key_away(browser):
-    with served(SOCCER) as address:
-        page = open_page(browser, address, LINK)
-        page.set_default_timeout(PATIENCE)
-        asked = []
-        page.on("request", lambda request: asked.append(request.url))
-        assert page.locator(".board").is_visible(), "the map is the default"
-        plan(page)
-        assert not any("three.js" in url for url in asked), "nothing of it is loaded until it is asked for"
-        page.locator("#space:not([disabled])").wait_for()
-        page.keyboard.press("3")
-        page.locator(".space canvas").wait_for()
-        assert page.locator(".board").is_hidden()
-        page.click("#drive")
-        page.locator(".state.good", has_text="The agent reached").wait_for()
-        assert page.locator("[data-camera=follow]").get_attribute("aria-pressed") == "true"
-        near = page.locator(".space canvas").screenshot()
-        page.click("[data-camera=above]")
-        far = page.locator(".space canvas").screenshot()
-        assert near != far
-        assert len(near) > 3000, "it is not empty"
-        page.keyboard.press("3")
-        page.locator(".board").wait_for()
-        assert page.locator(".space").count() == 0
-        assert page.locator("circle.agent").count() == 2, "the map shows the same moment"
-        # Limbs lie where MuJoCo puts them.
-        import mujoco
+def test_bodies_move_in_three_dimensions_and_the_map_is_one_key_away(browser, arena):
+    page = open_page(browser, arena, LINK)
+    page.set_default_timeout(PATIENCE)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    assert page.locator(".board").is_visible(), "the map is the default"
+    plan(page)
+    assert not any("three.js" in url for url in asked), "nothing of it is loaded until it is asked for"
+    page.locator("#space:not([disabled])").wait_for()
+    page.keyboard.press("3")
+    page.locator(".space canvas").wait_for()
+    assert page.locator(".board").is_hidden()
+    page.click("#drive")
+    page.locator(".state.good", has_text="The agent reached").wait_for()
+    assert page.locator("[data-camera=follow]").get_attribute("aria-pressed") == "true"
+    near = page.locator(".space canvas").screenshot()
+    page.click("[data-camera=above]")
+    far = page.locator(".space canvas").screenshot()
+    assert near != far
+    assert len(near) > 3000, "it is not empty"
+    page.keyboard.press("3")
+    page.locator(".board").wait_for()
+    assert page.locator(".space").count() == 0
+    assert page.locator("circle.agent").count() == 2, "the map shows the same moment"
+    # Limbs lie where MuJoCo puts them.
+    import mujoco
 
-        from compdiffuser.presets import preset
+    from compdiffuser.presets import preset
 
-        world = preset(SOCCER).domain.open()
-        world.reset(2, 5)
-        model, qpos = world.scene()
-        data = mujoco.MjData(model)
-        data.qpos[:] = qpos
-        data.qpos[7:15] += 0.3
-        mujoco.mj_kinematics(model, data)
-        _, places = page.evaluate(POSE, [SOCCER, data.qpos.tolist()])
-        for mine, theirs in zip(places, data.xpos[1:].tolist(), strict=True):
-            assert mine == pytest.approx(theirs, abs=2e-3)
-        world.close()
-        # A page whose pictures come too slowly goes back to its map by itself.
-        page.keyboard.press("3")
-        page.locator(".space canvas").wait_for()
-        page.evaluate(SLOW)
-        page.locator(".board").wait_for()
-        assert "too slowly" in page.locator("#hint").inner_text()
-        assert not page.problems
-        page.context.close()
+    world = preset(SOCCER).domain.open()
+    world.reset(2, 5)
+    model, qpos = world.scene()
+    data = mujoco.MjData(model)
+    data.qpos[:] = qpos
+    data.qpos[7:15] += 0.3
+    mujoco.mj_kinematics(model, data)
+    _, places = page.evaluate(POSE, [SOCCER, data.qpos.tolist()])
+    for mine, theirs in zip(places, data.xpos[1:].tolist(), strict=True):
+        assert mine == pytest.approx(theirs, abs=2e-3)
+    world.close()
+    # A page whose pictures come too slowly goes back to its map by itself.
+    page.keyboard.press("3")
+    page.locator(".space canvas").wait_for()
+    page.evaluate(SLOW)
+    page.locator(".board").wait_for()
+    assert "too slowly" in page.locator("#hint").inner_text()
+    assert not page.problems
+    page.context.close()
 
 
 SLOW = """async () => {

@@ -4,21 +4,14 @@ import re
 
 import pytest
 import torch
-from browser import PATIENCE, open_page, plan, planned, served, using, where
+from browser import PATIENCE, WAYS, open_page, plan, planned, using, where
 from playwright.sync_api import expect
 
 from compdiffuser.planning.regions import region
 
 pytestmark = pytest.mark.slow
-MODEL = "pointmaze-medium-stitch-v0"  # a maze with more than one way
-LINK = f"#model={MODEL}&start=0,0&goal=20,20&a=auto,8,autoregressive,10,8,0"
+LINK = f"#model={WAYS}&start=0,0&goal=20,20&a=auto,8,autoregressive,10,8,0"
 QUICK = LINK.replace("8,autoregressive,10,8", "4,autoregressive,6,3")
-
-
-@pytest.fixture(scope="module")
-def ways():
-    with served(MODEL) as address:
-        yield address
 
 
 @pytest.fixture
@@ -40,6 +33,10 @@ def room(path, text: str) -> float:
 
 def draw(page, tool: str, start, end) -> None:
     page.click(f"#tool-{tool}")
+    drag(page, start, end)
+
+
+def drag(page, start, end) -> None:
     page.mouse.move(*where(page, *start))
     page.mouse.down()
     page.mouse.move(*where(page, *end), steps=4)
@@ -174,6 +171,28 @@ def test_a_region_drawn_during_a_drive_repairs_the_plan_and_the_agent_arrives(br
     assert planned(page) == chunks
     assert page.locator(".stale").is_visible()
     assert room(places(page, "path.driven"), text) > -0.5
+    change_on_the_way(page, ahead, way[len(way) * 7 // 8])
     page.click("#undo")
-    expect(page.locator("g.region")).to_have_count(0)
+    expect(page.locator("g.region")).to_have_count(1)
     context.close()
+
+
+def change_on_the_way(page, center, stop) -> None:
+    """Back in the drive, the region is dragged elsewhere while a waypoint comes; then the region goes."""
+    early = "range => { range.value = 0.7 * range.max; range.dispatchEvent(new Event('input')); }"
+    page.locator(".timeline input").evaluate(early)
+    page.select_option(".speed select", "0.25")
+    drag(page, center, (center[0], center[1] + 2))
+    with page.expect_request(lambda asked: asked.url.endswith("drive") and asked.post_data_json["changes"][-1]["via"]):
+        page.click("#tool-waypoint")
+        page.mouse.click(*where(page, *stop))
+    page.locator(".replan.repair").wait_for()
+    x, y = (float(part) for part in asked(page, "via").split(","))
+    new = places(page, ".replan.repair:not(.past)")
+    assert min((a - x) ** 2 + (b - y) ** 2 for a, b in new) < 1, "the waypoint is passed"
+    assert room(new, asked(page, "avoid")) >= 0
+    page.locator("g.region").focus()
+    with page.expect_request("**/v1/drive") as sent:
+        page.keyboard.press("Delete")
+    change = sent.value.post_data_json["changes"][-1]
+    assert (change["avoid"], change["via"]) == ([], [asked(page, "via")]), "all that is drawn, and no more"

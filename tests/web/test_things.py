@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from live import client, serving
+from browser import POSED, SOCCER
+from live import client
 
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.score import worst_chunk
@@ -18,17 +19,14 @@ from compdiffuser.planning.support import measure_support
 from compdiffuser.presets import Preset
 from compdiffuser.types import Episodes
 from compdiffuser.web.library import Library
-from compdiffuser.web.settings import Settings
 
 pytestmark = pytest.mark.slow
-SOCCER, POSED = "antsoccer-arena-stitch-v0", "antsoccer-arena-stitch-v0-17d"
 QUICK = {"chunks": 2, "candidates": 1, "steps": 2, "repeats": 1}
 
 
-@pytest.fixture(scope="module")
-def soccer():
-    with serving(Settings(), Library([SOCCER, POSED], "cpu")) as (address, _):
-        yield client.Client(address)
+@pytest.fixture
+def soccer(arena):
+    return client.Client(arena)
 
 
 def test_what_moves_is_told_and_a_goal_may_be_the_balls_alone(soccer):

@@ -12,7 +12,7 @@ class Decision:
     step: int
     reason: str
     """"start", "lost" (too far from its subgoal), "ball lost" (a ball is), "stuck" (no progress), "fallen" (on its
-    back) or "closed" (a region appeared on the way)."""
+    back), "closed" (a region appeared on the way) or "changed" (regions vanished, or waypoints changed)."""
     planned: bool
     """Whether a new plan was made; false where replanning is off or used up, or would not help."""
     n_chunks: int

@@ -9,6 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from compdiffuser.web.joining import joined
+
+ENTRY = "main.js"  # the page's script, which is served with all that it imports
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -19,13 +22,15 @@ TYPES = {
 
 def asset_routes() -> list[Route]:
     """One route for each file; the page itself is at `/`."""
+    folder = files("compdiffuser.web").joinpath("static")
     routes = []
-    for file in files("compdiffuser.web").joinpath("static").iterdir():
+    for file in folder.iterdir():
         suffix = "." + file.name.rpartition(".")[2]
         if suffix in TYPES:
             path = "/" if file.name == "index.html" else f"/static/{file.name}"
             routes.append(_route(path, file.read_bytes(), TYPES[suffix]))
-    return routes
+    script = joined(ENTRY, lambda name: folder.joinpath(name).read_text(encoding="utf-8"))
+    return [_route(f"/static/{ENTRY}", script.encode(), TYPES[".js"]), *routes]  # the first route of a path answers
 
 
 def _route(path: str, content: bytes, media_type: str) -> Route:

@@ -39,8 +39,8 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
     async def road(body: DriveRequest) -> StreamingResponse:
         """Follow a plan in the real environment: `moved`, `replanning`, `replanned`, and at last `end` or `error`.
 
-        A new plan streams in as plans do, with `wave` and `frame`. Where regions appear on the way, `closings`, the
-        plan is repaired.
+        A new plan streams in as plans do, with `wave` and `frame`. Where regions appear on the way (`changes`), the
+        plan is repaired; where they vanish or waypoints change, there is a new plan.
         """
         await run_in_threadpool(_check, service, body)
         if not free.acquire(blocking=False):
@@ -152,9 +152,13 @@ def _check(service: Service, body: DriveRequest) -> None:
         raise UserError(f"there is no environment in which plans of '{body.model}' could be driven")
     service.library.check(body.model, body.start, body.goal)
     whole(service.library.get(body.model).preset.domain, body.start, body.goal)
-    for text in (*body.avoid, *(text for closing in body.closings for text in closing.avoid)):
+    for text in (*body.avoid, *(text for change in body.changes for text in change.avoid or ())):
         region(text)
-    for text in (*body.via, *(text for made in body.made for text in made.via)):
+    for text in (
+        *body.via,
+        *(text for made in body.made for text in made.via),
+        *(text for change in body.changes for text in change.via or ()),
+    ):
         waypoint(text)
     for state in (*body.states, *(state for made in body.made for state in made.states)):
         if len(state) != model.dim:

@@ -103,9 +103,9 @@ class Narrator:
 
     def __init__(
         self, policy: PlanFollower, space: Space, tell: Callable[[str, Any], None],
-        qpos: Callable[[], Array] | None = None, closes: Callable[[int], bool] = lambda step: False,
+        qpos: Callable[[], Array] | None = None, changed: Callable[[int], str | None] = lambda step: None,
     ) -> None:  # fmt: skip
-        self.policy, self.space, self.tell, self.qpos, self.closes = policy, space, tell, qpos, closes
+        self.policy, self.space, self.tell, self.qpos, self.changed = policy, space, tell, qpos, changed
         self._step = 0
         self._path: list[list[float]] = []
         self._qpos: list[list[float]] = []
@@ -120,9 +120,9 @@ class Narrator:
         if self._started:  # the first is where it starts
             self.moved(observations)
         self._started = True
-        if self.closes(self._step):
+        if reason := self.changed(self._step):
             self.flush()
-            self.policy.renew(observations, "closed")
+            self.policy.renew(observations, reason)
         self._step += 1
         return self.policy.act(observations, active)
 
@@ -155,7 +155,7 @@ def drive(
     follower = PlanFollower(driver, preset, Following(replan=request.replan, seed=request.seed))
     start, goal = (preset.space.places(state) for state in whole(preset.domain, request.start, request.goal))
     with stages.lent(preset.domain) as pool:
-        narrator = Narrator(follower, preset.space, tell, partial(_qpos, pool), driver.closes)
+        narrator = Narrator(follower, preset.space, tell, partial(_qpos, pool), driver.changed)
         (result,) = evaluate(
             narrator, preset, episodes=1, seed=request.seed, pool=pool, placements=[(start, goal)]
         )  # fmt: skip

@@ -208,12 +208,15 @@ class PlanReply(Message):
     """Certified plans that take other ways, where they were asked for."""
 
 
-class Closing(Message):
-    """Regions that appear during a drive: a door that closes."""
+class Change(Message):
+    """Other regions or waypoints from a step of a drive on: a door that closes or opens, a place to pass."""
 
     step: int = Field(ge=0, le=2**20)
-    """Of the drive, from which on they are there."""
-    avoid: list[Text] = Field(min_length=1, max_length=32)
+    """Of the drive, from which on they hold."""
+    via: list[Text] | None = Field(default=None, max_length=16)
+    """All places to pass; those that were passed before the step are not passed again. None: as before."""
+    avoid: list[Text] | None = Field(default=None, max_length=32)
+    """All regions to keep out of. None: as before."""
 
 
 class MadePlan(Message):
@@ -241,8 +244,8 @@ class DriveRequest(Message):
     """What the plan was to pass, for new plans on the way."""
     avoid: list[Text] = Field(default=[], max_length=32)
     """What it was to keep out of, likewise."""
-    closings: list[Closing] = Field(default=[], max_length=16)
-    """Regions that appear on the way; the plan is repaired from where the agent is then."""
+    changes: list[Change] = Field(default=[], max_length=64)
+    """What steers the drive from some step on; the plan is repaired or made anew from where the agent is then."""
     made: list[MadePlan] = Field(default=[], max_length=32)
     """New plans of an earlier drive, `replanned` there, which this one gets instead of others, in the same order. So a
     drive can be driven again up to a step, and from there on otherwise."""

@@ -11,7 +11,7 @@ export class Film {
     this.states = []; // of the drive, [n, D]
     this.qpos = [];
     this.replans = []; // new plans on the way: states, the waypoints that they have still to pass, and whether they are repairs
-    this.closings = []; // regions that appeared on the way, each with its step
+    this.changes = []; // regions and waypoints that were changed on the way: all that hold from a step on
   }
 
   /** The same up to a step of the drive; without one, all but the drive. */
@@ -21,7 +21,7 @@ export class Film {
     const cut = Object.assign(film, { frames: this.frames, states: this.states.slice(0, step + 1), qpos: this.qpos.slice(0, step + 1) });
     cut.steps = step < 0 ? [] : this.steps.slice(0, last < 0 ? undefined : last + 1);
     cut.replans = this.replans.slice(0, cut.steps.at(-1)?.replans ?? 0);
-    cut.closings = this.closings.filter((closing) => closing.step <= step);
+    cut.changes = this.changes.filter((change) => change.step <= step);
     return cut;
   }
 

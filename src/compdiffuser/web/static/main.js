@@ -18,6 +18,7 @@ import { info, setUpWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const result = $("result"); // kept, since it moves
+const SETTLED_MS = 200; // after which a region or a waypoint that is dragged counts as put down
 const SETTINGS = ["chunks", "candidates", "order", "steps", "repeats", "seed"];
 const state = { model: "", start: [], goal: [], via: [], avoid: [], plans: 1, way: 1, axes: null, a: { ...USUAL }, b: { ...USUAL, order: "parallel" }, compare: false, planned: false };
 let able = false; // whether this browser draws three dimensions
@@ -26,8 +27,9 @@ let view = null; // what of the model is drawn; null where nothing can be
 let side = "a"; // whose settings are shown
 let deep = false; // whether three dimensions are shown
 let running = null; // what is under way: how to stop it, and a promise of its end
+let settling = null; // changes during a drive that more may follow: the steps at which they began, and a timer
 
-const handlers = { move: place, hint, add: addStop, remove: removeStop, change: steer, done: () => tools.take(null), choose };
+const handlers = { move: place, hint, add: addStop, remove: removeStop, change: enclose, done: () => tools.take(null), choose };
 const panes = { a: new Pane("A", handlers), b: new Pane("B", handlers) };
 const tools = new Tools({ choose: (tool) => Object.values(panes).forEach(({ board }) => board.setTool(tool)), place: placeMiddle, plans: askFor, clear: clearSteering, hint });
 const shown = () => (state.compare ? [panes.a, panes.b] : [panes.a]);
@@ -51,6 +53,7 @@ function now() {
 /** Change the problem; plans made for another one are forgotten. */
 function pose(kind, changes) {
   undo.keep(kind, now);
+  settle();
   running?.stop.abort();
   hush();
   Object.assign(state, changes);
@@ -61,42 +64,67 @@ function pose(kind, changes) {
 /** Put a mark somewhere. */
 function place({ id, end, at, stop }, point) {
   const moved = [...state[end]];
-  if (end === "via") moved[stop] = point;
-  else at.forEach((where, i) => { moved[where] = point[i]; });
+  if (end === "via") {
+    moved[stop] = point;
+    steer(id, { via: moved });
+    return;
+  }
+  at.forEach((where, i) => { moved[where] = point[i]; });
   pose(id, { [end]: moved });
 }
 
 function addStop(point) {
-  pose(`stop ${state.via.length}`, { via: [...state.via, point] });
+  steer(`stop ${state.via.length}`, { via: [...state.via, point] });
   tools.take(null);
 }
 
 function removeStop({ stop }) {
-  pose(`no stop ${stop}`, { via: state.via.filter((_, i) => i !== stop) });
+  steer(`no stop ${stop}`, { via: state.via.filter((_, i) => i !== stop) });
 }
 
-/** Regions were drawn, moved or deleted. While an agent is on its way, a new one closes the way ahead of it. */
-function steer(avoid) {
-  const closed = avoid.filter((text) => !state.avoid.includes(text));
-  const steps = shown().map((pane) => [pane, pane.step]).filter(([, step]) => step !== null);
-  const kind = avoid.length === state.avoid.length ? "move regions" : `regions ${avoid.length}`;
-  if (!steps.length) {
-    pose(kind, { avoid });
+/** Regions were drawn, moved or deleted. */
+function enclose(avoid) {
+  steer(avoid.length === state.avoid.length ? "move regions" : `regions ${avoid.length}`, { avoid });
+}
+
+function clearSteering() {
+  steer("clear", { avoid: [], via: [] });
+}
+
+/** Regions or waypoints change. While an agent is on its way, it soon goes on with a plan that fits them. */
+function steer(kind, changes) {
+  const steps = settling?.steps ?? new Map(shown().map((pane) => [pane, pane.step]).filter(([, step]) => step !== null));
+  if (!steps.size) {
+    pose(kind, changes);
     return;
   }
   undo.keep(kind, now);
-  Object.assign(state, { avoid, planned: false });
+  Object.assign(state, { ...changes, planned: false });
   remember();
   showEnds();
-  if (!closed.length) return;
+  markStale();
+  clearTimeout(settling?.timer);
+  settling = { steps, timer: setTimeout(() => goOn(steps), SETTLED_MS) };
+}
+
+/** Drive on from where the agents are, or were when the first of some changes was made. */
+function goOn(steps) {
+  settling = null;
   busy(async (signal) => {
-    const outcomes = await all(steps.map(([pane, step]) => pane.close(closed, step, signal)));
+    const outcomes = await all([...steps].map(([pane, step]) => pane.steer(steering(), pane.step ?? step, signal)));
     hint(outcomes.map(({ sentence }) => sentence).join(" "));
   });
 }
 
-function clearSteering() {
-  pose("clear", { avoid: [], via: [] });
+/** What is drawn to steer by. */
+function steering() {
+  return { avoid: state.avoid, via: state.via.map(String) };
+}
+
+/** Forget changes that were to be driven by. */
+function settle() {
+  clearTimeout(settling?.timer);
+  settling = null;
 }
 
 /** What was chosen by key appears in the middle, to be moved from there. */
@@ -170,7 +198,7 @@ function refresh() {
 function markStale() {
   for (const key of ["a", "b"]) {
     const made = panes[key].plan?.options;
-    const steered = made && (panes[key].plan.avoid ?? []).join() === state.avoid.join() && (panes[key].asked ?? state.plans) === state.plans;
+    const steered = made && panes[key].madeFor(steering()) && (panes[key].asked ?? state.plans) === state.plans;
     panes[key].stale.hidden = !made || (steered && SETTINGS.every((name) => (made[name] ?? state[key][name]) === state[key][name]));
   }
 }
@@ -290,12 +318,13 @@ function tooSlow() {
 
 function problem(settings) {
   const columns = view.columns.join(",");
-  const steering = { via: state.via.map(String), avoid: state.avoid, plans: state.plans };
-  return { model: state.model, start: state.start.join(","), goal: state.goal.join(","), wave: offer.wave, columns, ...steering, ...settings };
+  const ends = { start: state.start.join(","), goal: state.goal.join(",") };
+  return { model: state.model, ...ends, wave: offer.wave, columns, ...steering(), plans: state.plans, ...settings };
 }
 
 /** Stop what is under way, and wait until it has cleaned up. */
 async function halt() {
+  settle();
   while (running) {
     running.stop.abort();
     await running.ended;
@@ -356,7 +385,7 @@ async function again() {
 
 async function drive() {
   await busy(async (signal) => {
-    const outcomes = await all(shown().filter((pane) => pane.plan).map((pane) => pane.drive(signal)));
+    const outcomes = await all(shown().filter((pane) => pane.plan).map((pane) => pane.drive(steering(), signal)));
     hint(outcomes.map(({ sentence }) => sentence).join(" "));
   });
 }
@@ -494,6 +523,9 @@ async function start(given) {
 }
 
 async function begin() {
+  api.onTokenAsked(askForToken);
+  const offered = api.models(); // is on its way while the rest is set up
+  offered.catch(() => {}); // told below
   setUpTheme($("theme"), () => { if (deep) showSpace(true); });
   setUpAbout($("about"), $("about-close"));
   setUpDock(document.querySelector(".dock"));
@@ -501,9 +533,8 @@ async function begin() {
   for (const spot of document.querySelectorAll("[data-info]")) spot.replaceWith(info(spot.dataset.info));
   setUpSharing({ whole, takeOver, current: () => ({ pane: panes[side], name: `plan-${state.model}` }) });
   hush();
-  api.onTokenAsked(askForToken);
   try {
-    offer = await api.models();
+    offer = await offered;
   } catch (error) {
     warn(told(error));
     return;

@@ -10,6 +10,11 @@ import { Timeline } from "./timeline.js";
 
 const OWN = ["way", "states", "n_chunks", "length", "score", "confidence", "verdict", "why", "origin", "candidates", "fault", "ok"]; // what plans to choose from have of their own
 const TRIES = 5; // before a busy server is left alone
+const REASONS = {
+  closed: "a region is in the way, and the plan is repaired …",
+  changed: "regions or waypoints have changed, and a new plan is made …",
+  lost: "the agent is lost and gets a new plan …",
+};
 
 function wait(seconds, signal) {
   return new Promise((done, fail) => {
@@ -74,6 +79,7 @@ export class Pane {
 
   forget() {
     this.plan = null;
+    this.failed = false;
     this.outcome = null;
     this.film = null;
     this.timeline.clear();
@@ -211,30 +217,38 @@ export class Pane {
   /** The step of a drive that is shown while the agent is on its way; null otherwise. */
   get step() {
     const moment = this.plan && this.film?.at(this.timeline.time);
-    const underWay = moment?.driving && (this.timeline.live || moment.step < this.film.states.length);
+    const underWay = moment?.driving && (this.timeline.live || this.failed || moment.step < this.film.states.length);
     return underWay ? Math.max(moment.step - 1, 0) : null;
   }
 
-  /** Follow the plan in the real environment, the agent moving as it goes. */
-  async drive(signal) {
+  /** Whether the plan was made for these regions and waypoints. */
+  madeFor({ avoid, via }) {
+    const { avoid: kept = [], via: passed = [] } = this.plan;
+    return kept.join() === avoid.join() && passed.join() === via.join();
+  }
+
+  /** Follow the plan in the real environment, the agent moving as it goes; `steering` is what is drawn by now. */
+  async drive(steering, signal) {
     this.film = this.film.until();
     this.film.addSteps([this.#begin(this.plan.states[0])]);
+    if (!this.madeFor(steering)) this.film.changes.push({ step: 0, ...steering });
     this.say("driving …");
     return this.#follow(signal);
   }
 
-  /** Regions appear at a step of the drive: it goes on from there with a repaired plan. */
-  async close(avoid, step, signal) {
+  /** Regions or waypoints change at a step of the drive: it goes on from there with a plan that fits them. */
+  async steer(steering, step, signal) {
     this.film = this.film.until(step);
-    this.film.closings.push({ step, avoid });
+    this.film.changes.push({ step, ...steering });
     this.outcome = null;
-    this.say("a region is in the way, and the plan is repaired …");
+    this.say("regions or waypoints have changed …");
     return this.#follow(signal);
   }
 
   /** Drive on where the film ends: the server drives the same up to there, with the plans that it made. */
   async #follow(signal) {
     const { film, timeline } = this;
+    this.failed = false;
     this.board.endDrive();
     timeline.load(film, true);
     timeline.seek(film.seconds);
@@ -248,12 +262,12 @@ export class Pane {
         film.addSteps(path.slice(again), qpos.slice(again));
         timeline.grown(true);
       },
-      replanning: ({ closed }) => {
-        why = closed?.length ? "a region is in the way, and the plan is repaired …" : "the agent is lost and gets a new plan …";
+      replanning: ({ reason }) => {
+        why = REASONS[reason];
         this.say(why);
       },
       replanned: ({ states: again, via }) => {
-        film.addReplan({ states: again, via, repaired: why.startsWith("a region") });
+        film.addReplan({ states: again, via, repaired: why !== REASONS.lost });
         this.say("driving on …");
       },
     };
@@ -267,6 +281,7 @@ export class Pane {
     } catch (error) {
       timeline.pause();
       timeline.live = false;
+      this.failed = error.name !== "AbortError"; // other regions may lead on
       if (this.plan) this.say(error.name === "AbortError" ? "the drive was stopped" : told(error), "bad");
       throw error;
     } finally {
@@ -274,11 +289,11 @@ export class Pane {
     }
   }
 
-  #request({ replans, closings }) {
+  #request({ replans, changes }) {
     const { model, start, goal, states, via = [], avoid = [] } = this.plan;
     const round = (state) => state.map((value) => Math.round(value * 1000) / 1000);
     const made = replans.map(({ states: again, via: stops }) => ({ states: again, via: stops }));
-    return { model, start, goal, states: states.map(round), via, avoid, closings, made };
+    return { model, start, goal, states: states.map(round), via, avoid, changes, made };
   }
 
   /** Where a drive begins: as the plan does, in the places that were given. */

@@ -56,6 +56,8 @@ class Benchmark:
     """Only these commands."""
     resources: tuple[str, ...] = ()
     """Only these things that run out."""
+    add: bool = False
+    """Keep what earlier calls measured of other things."""
 
 
 def plan(out: Path, before: Path) -> list[str]:
@@ -288,7 +290,7 @@ def judged(code: int, said: str) -> str:
 
 def main(options: Benchmark) -> None:
     told = command("python benchmarks/exhaustion.py", options, ("times", "seed"))
-    figures = Figures(options.results / "exhaustion.json", told, options.hardware, "exhaustion")
+    figures = Figures(options.results / "exhaustion.json", told, options.hardware, "exhaustion", options.add)
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
         chosen = [name for name in RESOURCES if not options.resources or name in options.resources]

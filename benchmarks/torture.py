@@ -108,6 +108,11 @@ def another_artifact(folder: Path, expected: dict[str, Any]) -> bool:
     return (folder / CONFIG).exists() and parts(folder) != expected
 
 
+def finished_expert(folder: Path, expected: dict[str, Any]) -> bool:
+    """The actor as it is lies beside its checkpoints; its record says whether it is trained to its end."""
+    return another_artifact(folder, expected) and read_json(folder / CONFIG)["record"]["complete"]
+
+
 def finished_result(folder: Path, expected: dict[str, Any]) -> bool:
     path = folder / "r.json"
     return path.exists() and read_json(path)["complete"] and result(path) != expected
@@ -169,7 +174,7 @@ COMMANDS = [
     Command("planner", planner, parts, another_artifact),
     Command("baseline", baseline, parts, another_artifact),
     Command("controller", controller, parts, another_artifact),
-    Command("expert", expert, parts, another_artifact),
+    Command("expert", expert, parts, finished_expert),
     Command("evaluation", evaluation, evaluated, finished_result),
     Command("sweep", sweep, swept, finished_sweep),
 ]

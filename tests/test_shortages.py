@@ -70,6 +70,29 @@ def test_a_command_ends_in_one_sentence(error, code, monkeypatch, capsys):
     assert line.startswith("compdiffuser: ")
 
 
+def test_pytorch_is_not_loaded_into_too_little_memory():
+    """Its libraries would end the process, or leave it without memory for a sentence."""
+    script = """
+import re, resource, sys
+from importlib.util import find_spec
+from pathlib import Path
+from compdiffuser.shortages import look_before_pytorch, shortage
+size = sum(path.stat().st_size for path in (Path(find_spec("torch").origin).parent / "lib").glob("*.so*"))
+now = 1024 * int(re.findall(r"VmSize:\\s+(\\d+)", Path("/proc/self/status").read_text())[0])
+resource.setrlimit(resource.RLIMIT_AS, (now + size, now + size))
+look_before_pytorch()
+try:
+    import torch
+except OSError as error:
+    print(shortage(error))
+print("libtorch" in Path("/proc/self/maps").read_text(), "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert first.startswith("memory ran out")
+    assert second == "False False"
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_full_standard_output_is_told(tmp_path):
     with open("/dev/full", "w") as full:

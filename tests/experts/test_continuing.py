@@ -10,7 +10,7 @@ from compdiffuser.experts.bodies import Bodies
 from compdiffuser.experts.config import EXPERTS
 from compdiffuser.experts.policy import load_expert
 from compdiffuser.experts.simulators import Simulators
-from compdiffuser.experts.training import train_expert
+from compdiffuser.experts.training import Run, train_expert
 
 
 @pytest.mark.parametrize("name", ["ant", "ball", "humanoid"])
@@ -44,7 +44,7 @@ def test_the_state_of_bodies_does_not_depend_on_their_processes(small):
 
 
 @pytest.mark.slow
-def test_a_run_in_parts_is_the_run_in_one(tmp_path, short_walks):
+def test_a_run_in_parts_is_the_run_in_one(tmp_path, short_walks, capsys):
     """With a ring that is full, a log that is half gathered, and rows beyond the last checkpoint."""
     config = tiny("ant", steps=288, replay=64, log_every=96, checkpoint_every=160, measure_every=96)
     train_expert(config, tmp_path / "one", processes=0, progress=False)
@@ -52,7 +52,14 @@ def test_a_run_in_parts_is_the_run_in_one(tmp_path, short_walks):
     checkpoint = (tmp_path / "parts" / "checkpoint.pt").read_bytes()
     train_expert(replace(config, steps=288), tmp_path / "parts", processes=0, progress=False)
     (tmp_path / "parts" / "checkpoint.pt").write_bytes(checkpoint)  # as if it had been killed just before its last one
+    run = Run(config, tmp_path / "parts", processes=0)
+    run.save()
+    run.close()
+    capsys.readouterr()
+    load_expert(tmp_path / "parts")
+    assert "is not trained to its end (160 of 288 steps)" in capsys.readouterr().err
     train_expert(config, tmp_path / "parts", processes=0, progress=False)
     one, parts = (load_expert(tmp_path / folder)[0].weights for folder in ("one", "parts"))
     for weight, expected in one.items():
         np.testing.assert_array_equal(parts[weight], expected)
+    assert capsys.readouterr().err == ""

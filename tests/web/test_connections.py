@@ -51,23 +51,63 @@ def hasty(monkeypatch):
     monkeypatch.setattr(connections, "SWEEP_SECONDS", 0.05)
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.7)
     monkeypatch.setattr(connections, "READ_SECONDS", 0.5)
-    monkeypatch.setattr(connections, "REFUSED_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "MOMENT", 0.1)
 
 
-def test_who_has_spoken_is_not_closed_for_a_newcomer(library):
+HEALTH = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize("words", [b"", b"G"])
+def test_who_has_asked_is_not_closed_for_a_newcomer(library, words):
     """Though nobody has listened yet: many may come before the server reads what the first of them said."""
-    request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
     with serving(Settings(connections_per_address=4), library) as (address, app):
         busy, health = threading.Event(), app.state.service.health
         app.state.service.health = lambda: (busy.set(), time.sleep(0.5), health())[-1]
-        spoken = [dial(address, request)]
+        spoken = [dial(address, HEALTH)]
         assert busy.wait(5)
         app.state.service.health = health
-        spoken += [dial(address, request) for _ in range(2)]
-        silent = [dial(address) for _ in range(20)]
+        spoken += [dial(address, HEALTH) for _ in range(2)]
+        others = [dial(address, words) for _ in range(4 * connections.CROWD)]
         assert [b"200 OK" in rest(own) for own in spoken] == [True] * 3
-        for own in silent:
+        for own in others:
             own.close()
+
+
+def test_newcomers_leave_who_has_just_come_the_time_to_speak(library):
+    with serving(Settings(connections_per_address=4), library) as (address, _):
+        slow = dial(address)
+        others = [dial(address) for _ in range(20)]
+        assert get(address, "/healthz")[0] == 200, "all the others have been let in"
+        slow.sendall(HEALTH)
+        assert b"200 OK" in rest(slow)
+        for own in others:
+            own.close()
+
+
+def test_after_a_moment_silent_connections_make_room(library, hasty, monkeypatch):
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 20.0)
+    with serving(Settings(connections_per_address=4), library) as (address, _):
+        silent = [dial(address, b"G" * (number % 2)) for number in range(20)]
+        time.sleep(0.2)
+        assert get(address, "/healthz")[0] == 200
+        closed = [rest(own) for own in silent[:17]]
+        assert closed == [b""] * 17
+        for own in silent[17:]:
+            own.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                own.recv(1)
+            own.close()
+
+
+def test_more_files_are_asked_for_where_there_may_be_too_few():
+    """In a process of its own, since the limit of this one is not ours to change."""
+    script = (
+        "import resource; from compdiffuser.web.connections import raised_open_files as raised;"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (100, 300));"
+        "print(raised(50), raised(200), raised(900), resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said == "100 200 300 (300, 300)\n"
 
 
 @pytest.mark.slow

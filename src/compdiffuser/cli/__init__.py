@@ -28,7 +28,7 @@ from compdiffuser.cli.serve import Serve
 from compdiffuser.cli.train import Train
 from compdiffuser.cli.train_controller import TrainController
 from compdiffuser.cli.worlds import load_worlds, without_worlds
-from compdiffuser.shortages import WorkerError, shortage
+from compdiffuser.shortages import WorkerError, look_before_pytorch, shortage
 from compdiffuser.threads import wait_quietly
 from compdiffuser.types import UserError
 
@@ -86,6 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"compdiffuser {__version__}")
         return 0
     wait_quietly()
+    look_before_pytorch()
     try:
         given, files = without_worlds(given)
         _refuse_repetition(given)

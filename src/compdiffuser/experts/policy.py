@@ -7,6 +7,7 @@ a call into torch, and worker processes need not import it.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,8 @@ def save_expert(folder: Path, weights: Mapping[str, Array], config: ExpertConfig
 def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tuple[Expert, ExpertConfig]:
     """A shipped expert by name, or one from a folder, with noise on the actions it takes as a policy.
 
-    Raises UserError where there is none, or something is wrong with it.
+    Says so where its training was cut off, or goes on. Raises UserError where there is none, or something is wrong with
+    it.
     """
     folder = Path(name_or_path)
     if not artifact.is_folder(folder):
@@ -140,7 +142,10 @@ def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tup
     found = artifact.load(folder, KIND, FORMAT, (ACTOR,))
     with artifact.describing(folder, KIND):
         config = ExpertConfig.from_dict(found.config["expert"])
-        artifact.record_of(found.config)
+        record = artifact.record_of(found.config)
+    if record.get("complete") is False:
+        trained = f"{record.get('steps')} of {config.steps} steps"
+        print(f"The expert in '{folder}' is not trained to its end ({trained}).", file=sys.stderr)
     try:
         # Other weights or another noise make another dataset, so both are in the name.
         name = f"{config.name}-expert-{found.hashes[ACTOR][:12]}-noise-{noise:g}"

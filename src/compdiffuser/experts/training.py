@@ -184,9 +184,12 @@ class Run:
         with replacing(self.out / CHECKPOINT) as temporary, open(temporary, "wb") as file:
             torch.save({"config": self.config.to_dict(), "learner": learned, **progress}, file)
         self.kept = self.learner.updates
-        record = {"steps": self.steps, "updates": self.learner.updates, "seconds": round(self.seconds, 1)}
-        extra = {"device": self.learner.device.type, "measured": self.rows[-1] if self.rows else {}}
-        save_expert(self.out, self.learner.weights(), self.config, record | extra)
+        record = {
+            "complete": self.over, "steps": self.steps, "updates": self.learner.updates,
+            "seconds": round(self.seconds, 1), "device": self.learner.device.type,
+            "measured": self.rows[-1] if self.rows else {},
+        }  # fmt: skip
+        save_expert(self.out, self.learner.weights(), self.config, record)
         if self.rows:
             write_log(self.out / LOG, self.rows)
 

@@ -1,14 +1,17 @@
 """Connections, watched: how many there may be, and how long each may keep the server waiting. uvicorn does neither.
 
-A connection is *silent* while no request on it is under way. Silent ones never keep others out: where there are too
-many, the one that has been silent for longest is closed. One that does not send a request's head in time is closed
-too, and one that does not read what it was sent.
+A connection is *silent* while no request on it is under way, else *busy*. Silent ones never keep others out: where
+there are too many, those that have been silent for longest are closed. Each is given a moment to speak, in which there
+may be several times as many, and none is closed that has sent a whole request's head. Where too many are busy, a
+further request is refused. A connection that does not send a head in time is closed too, and one that does not read
+what it was sent.
 """
 
 from __future__ import annotations
 
 import asyncio
-import select
+import resource
+import socket
 import time
 from typing import Any
 
@@ -24,8 +27,14 @@ READ_SECONDS = 30.0
 """For a client to read anything of what it was sent."""
 HEAD_BYTES = 16 * 1024
 SWEEP_SECONDS = 1.0
-REFUSED_SECONDS = 2.0
-"""That a connection which cannot be taken in gets for its request, so that it can be answered."""
+MOMENT = 1.0
+"""Seconds that a silent connection has for itself, however many others come."""
+CROWD = 8
+"""Times as many connections as otherwise that there may be for this moment."""
+OTHER_FILES = 256
+"""Open files that are no connections."""
+ANY = object()
+"""Every address."""
 
 
 class Door:
@@ -35,28 +44,61 @@ class Door:
         self.most, self.most_each = settings.connections, settings.connections_per_address
         self.metrics = metrics
         self.inside: dict[Connection, None] = {}
+        self.silent: dict[Connection, None] = {}
+        """Those that are silent, longest first."""
+        self._files = raised_open_files(CROWD * self.most + OTHER_FILES) - OTHER_FILES
         self._sweeping: asyncio.TimerHandle | None = None
 
-    def refusal(self, new: Connection) -> str | None:
-        """Take a connection in, in the place of a silent one where there are too many; else, why it cannot be."""
-        own = [each for each in self.inside if each.address == new.address]
-        for others, most, where in ((own, self.most_each, "from this address"), (list(self.inside), self.most, "here")):
-            if len(others) < most:
-                continue
-            silent = (each for each in others if each.silent_since is not None)
-            in_turn = sorted(silent, key=lambda each: each.silent_since or 0.0)
-            if not in_turn:
-                return f"there are {len(others)} connections {where} already, all of them busy; try again later"
-            longest = next((each for each in in_turn if not each.fresh), in_turn[0])
-            self.leave(longest)
-            longest.transport.abort()
+    def enter(self, new: Connection) -> None:
+        """Take a connection in, in the place of silent ones where there are too many."""
         self.inside[new] = None
+        self.hush(new)
+        for most, address in ((self.most_each, new.address), (self.most, ANY)):
+            self._make_room(most, address)
         if self._sweeping is None:
             self._sweeping = new.loop.call_later(SWEEP_SECONDS, self._sweep, new.loop)
-        return None
 
     def leave(self, connection: Connection) -> None:
         self.inside.pop(connection, None)
+        self.silent.pop(connection, None)
+
+    def hush(self, connection: Connection) -> None:
+        """A connection is silent from now on."""
+        connection.silent_since = time.monotonic()
+        self.silent.pop(connection, None)
+        if connection in self.inside:
+            self.silent[connection] = None
+
+    def hear(self, connection: Connection) -> None:
+        """A connection is busy."""
+        connection.silent_since = None
+        self.silent.pop(connection, None)
+
+    def refusal(self, asking: Connection) -> str | None:
+        """Why a silent connection cannot become busy; None where it can."""
+        if len(self.inside) - len(self.silent) < min(self.most, self.most_each):
+            return None
+        busy = [each for each in self.inside if each.silent_since is None]
+        own = [each for each in busy if each.address == asking.address]
+        for others, most, where in ((own, self.most_each, "from this address"), (busy, self.most, "here")):
+            if len(others) >= most:
+                return f"there are {len(others)} connections {where} already, all of them busy; try again later"
+        return None
+
+    def _make_room(self, most: int, address: object) -> None:
+        """Close silent connections of an address, longest first, until there are few enough."""
+        if len(self.inside) <= most:
+            return
+        there = len(self.inside) if address is ANY else sum(each.address == address for each in self.inside)
+        crowd = max(most, min(CROWD * most, self._files))
+        now = time.monotonic()
+        for each in list(self.silent) if there > most else ():
+            if there <= most or (there <= crowd and now - (each.silent_since or now) < MOMENT):
+                return
+            if address in (ANY, each.address) and not each.has_asked:
+                self.leave(each)
+                each.transport.abort()
+                there -= 1
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         now = time.monotonic()
@@ -77,26 +119,23 @@ class Connection(H11Protocol):
         self._idle = False  # between two requests
         self._begun = False  # whether a part of the head has come
         self._unread, self._read_at = 0, 0.0
-        self._refusal: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.address = self.client[0] if self.client else None
-        self.silent_since = self._read_at = time.monotonic()
-        self._refusal = self.door.refusal(self)
-        if self._refusal is not None:
-            self.loop.call_later(REFUSED_SECONDS, transport.abort)
+        self._read_at = time.monotonic()
+        self.door.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.door.leave(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._refusal is not None:
-            self._end(503, self._refusal)
+        if not self._under_way and (refusal := self.door.refusal(self)) is not None:
+            self._end(503, refusal)
             return
         if self._idle:
-            self.silent_since = time.monotonic()
+            self.door.hush(self)
         self._idle, self._begun = False, True
         super().data_received(data)
         self._note()
@@ -125,13 +164,13 @@ class Connection(H11Protocol):
         self._unread = unread
 
     @property
-    def fresh(self) -> bool:
-        """Whether its first words have come and were not read yet: a whole request, very likely."""
-        if self._begun:
+    def has_asked(self) -> bool:
+        """Whether a whole head has come that was not read yet."""
+        try:
+            with self.transport.get_extra_info("socket").dup() as own:
+                return b"\r\n\r\n" in own.recv(HEAD_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:
             return False
-        poll = select.poll()
-        poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
-        return bool(poll.poll(0))
 
     @property
     def _under_way(self) -> bool:
@@ -139,9 +178,9 @@ class Connection(H11Protocol):
 
     def _note(self) -> None:
         if self._under_way:
-            self.silent_since = None
+            self.door.hear(self)
         elif self.silent_since is None:
-            self.silent_since = time.monotonic()
+            self.door.hush(self)
 
     def _end(self, status: int, sentence: str) -> None:
         """Say why, unless something else is being said, and close."""
@@ -151,3 +190,12 @@ class Connection(H11Protocol):
             self.door.metrics.request("other", status)
             self.transport.write(raw_reply(status, sentence))
         self.transport.close()
+
+
+def raised_open_files(wanted: int) -> int:
+    """How many files this process may have open, once it has asked for as many as `wanted`."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else soft

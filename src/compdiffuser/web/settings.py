@@ -41,7 +41,7 @@ class Settings:
     drives: int = 4
     """Simulators that run at the same time."""
     connections: int = 512
-    """Connections at the same time; beyond, silent ones are closed and further ones refused."""
+    """Connections at the same time; beyond, those that were silent for a second are closed, and requests refused."""
     connections_per_address: int = 128
     """The same for one address: a proxy that many come through is one."""
     timeout: float = 60.0

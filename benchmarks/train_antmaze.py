@@ -65,7 +65,8 @@ def main() -> None:
         ship(planner, options.out / name)
         collect(options, waited)
         steps = options.controller_steps
-        call("train-controller", name, *options_of(steps=steps, out=controller))
+        asked = options_of(steps=steps, batch=4096, learning_rate=5e-4, frame="heading", out=controller)
+        call("train-controller", name, *asked)
         ship(controller, options.out / "controllers" / name)
         for horizon in options.horizons:
             out = options.runs / f"{name}-controller-{horizon}"

@@ -159,6 +159,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "baseline-speed": partial(render_grid, group="baselines"),
     "antmaze-speed": partial(render_speed, group="antmaze"),
     "humanoidmaze-speed": partial(render_speed, group="humanoidmaze"),
+    "antsoccer-speed": partial(render_speed, group="antsoccer"),
     "page-speed": partial(render_speed, group="page"),
     "serving": partial(render_speed, group="serving"),
     "kills": partial(render_grid, group="kills"),

@@ -6,12 +6,16 @@ Chunk lengths, step limits and replanning rules follow the paper's appendix; a f
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from compdiffuser.checks import finite, typed, unknown, whole
-from compdiffuser.domains import DOMAINS, Domain, Space, domain
+from compdiffuser.domains import DOMAINS, Catalogue, Domain, Space, domain
+from compdiffuser.domains.growing import GROWN, extent_of
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.types import UserError
 
@@ -180,12 +184,8 @@ def own_preset(name: str, world: Domain | None = None) -> Preset:
 
 
 def _point(size: str, count: int, most: int) -> Preset:
-    return Preset(
-        name=f"pointmaze-{size}-stitch-v0",
-        domain=domain(f"pointmaze-{size}"),
-        recording=RecordingConfig("stitch", episodes=5000, steps=201),
-        chunks=ChunkConfig(count=count, most=most),
-    )
+    recording, chunks = RecordingConfig("stitch", episodes=5000, steps=201), ChunkConfig(count=count, most=most)
+    return Preset(f"pointmaze-{size}-stitch-v0", domain(f"pointmaze-{size}"), recording, chunks)
 
 
 def _ant(size: str, count: int, most: int, step_limit: int) -> Preset:
@@ -252,8 +252,21 @@ def _robotics(size: str, horizon: int, overlap: int, episodes: int, steps: int, 
     )
 
 
-PRESETS: dict[str, Preset] = {
-    preset.name: preset
+@cache
+def _grown(name: str) -> Preset:
+    """As many states for each free cell as in the giant maze, which has 86, and limits by its longest way of 31 steps.
+
+    Plans begin from scaffolds: none of dozens of chunks ever came of noise alone.
+    """
+    cells, way = extent_of(world := domain(name.removesuffix("-stitch")))
+    recording = RecordingConfig("stitch", episodes=round(5000 * cells / 86), steps=201)
+    chunks = ChunkConfig(count=math.ceil(way * 8 / 31), most=max(6, math.ceil(way * 16 / 31)), scaffold=0.25)
+    limit = max(1000, 100 * math.ceil(10 * way / 31))
+    return Preset(name, world, recording, chunks, evaluation=EvaluationConfig(limit, limit))
+
+
+PRESETS: Catalogue[Preset] = Catalogue(
+    (preset.name, preset)
     for preset in (
         _point("medium", count=3, most=6),
         _point("large", count=5, most=8),
@@ -272,8 +285,9 @@ PRESETS: dict[str, Preset] = {
         _robotics("medium", 144, 56, episodes=18_000, steps=400, step_limit=600),
         _robotics("large", 192, 64, episodes=8_000, steps=800, step_limit=800),
     )
-}
+)
 """Every dataset that commands know; `compdiffuser.register` adds yours."""
+PRESETS.families[re.compile(f"{GROWN.pattern}-stitch")] = _grown
 
 
 def preset(name: str) -> Preset:

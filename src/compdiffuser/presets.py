@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from compdiffuser.checks import finite, typed, unknown, whole
 from compdiffuser.domains import DOMAINS, Catalogue, Domain, Space, domain
@@ -63,11 +63,15 @@ class ChunkConfig:
     """Copies of the first state that may precede a training window."""
     back_padding: int = 0
     """Copies of the last state that may follow a training window."""
+    frame: Literal["world", "chunk"] = "world"
+    """From where our network sees states: the middle of the data, or the chunk's own."""
 
     def __post_init__(self) -> None:
         whole(self, "horizon", most=MOST_STATES)
         whole(self, "stride", "count", "most", most=MOST_CHUNKS)
         whole(self, "overlap", "front_padding", "back_padding", least=0, most=MOST_STATES)
+        if self.frame not in ("world", "chunk"):
+            raise UserError(f"frame must be world or chunk, not {self.frame!r}")
         if self.overlap >= self.horizon:
             raise UserError(f"overlap must be less than the horizon {self.horizon}, not {self.overlap}")
         if self.scaffold is not None:
@@ -190,9 +194,9 @@ def _point(size: str, count: int, most: int) -> Preset:
 
 def _ant(size: str, count: int, most: int, step_limit: int) -> Preset:
     return Preset(
-        name=f"antmaze-{size}-stitch-v0",
-        domain=domain(f"antmaze-{size}"),
-        recording=RecordingConfig("stitch", episodes=5000, steps=201),
+        f"antmaze-{size}-stitch-v0",
+        domain(f"antmaze-{size}"),
+        RecordingConfig("stitch", episodes=5000, steps=201),
         chunks=ChunkConfig(count=count, most=most, scaffold=0.25),
         execution=ExecutionConfig(replan_distance=4.0, replan_delta=50),
         evaluation=EvaluationConfig(step_limit=step_limit),
@@ -241,15 +245,13 @@ def _soccer(size: str, count: int, most: int, episodes: int, steps: int) -> Pres
 
 def _robotics(size: str, horizon: int, overlap: int, episodes: int, steps: int, step_limit: int) -> Preset:
     """About a million states. Episodes end at their goal, many before H states, hence the padding on both sides."""
-    half = horizon // 2
+    half, recording = horizon // 2, RecordingConfig("regions", episodes=episodes, steps=steps)
     return Preset(
-        name=f"robotics-pointmaze-{size}-v0",
-        domain=domain(f"robotics-pointmaze-{size}"),
-        recording=RecordingConfig("regions", episodes=episodes, steps=steps),
+        f"robotics-pointmaze-{size}-v0", domain(f"robotics-pointmaze-{size}"), recording,
         chunks=ChunkConfig(horizon, overlap, count=5, most=8, front_padding=half, back_padding=half),
         execution=ExecutionConfig(replan_distance=0.5),
         evaluation=EvaluationConfig(benchmark_step_limit=step_limit, episodes=10),
-    )
+    )  # fmt: skip
 
 
 @cache
@@ -260,7 +262,8 @@ def _grown(name: str) -> Preset:
     """
     cells, way = extent_of(world := domain(name.removesuffix("-stitch")))
     recording = RecordingConfig("stitch", episodes=round(5000 * cells / 86), steps=201)
-    chunks = ChunkConfig(count=math.ceil(way * 8 / 31), most=max(6, math.ceil(way * 16 / 31)), scaffold=0.25)
+    count, most = math.ceil(way * 8 / 31), max(6, math.ceil(way * 16 / 31))
+    chunks = ChunkConfig(count=count, most=most, scaffold=0.25, frame="chunk")
     limit = max(1000, 100 * math.ceil(10 * way / 31))
     return Preset(name, world, recording, chunks, evaluation=EvaluationConfig(limit, limit))
 

@@ -6,7 +6,7 @@
 
 One plan for each K, from one far corner to another, with all candidates made at once: the sampler's time, the most
 memory, and of the best candidate its worst seam and how far it misses its ends, in metres and in steps of the data.
-Many more chunks than a way needs only loiter; seams and ends have to hold all the same. Times are of the second call.
+Many more chunks than a way needs only loiter; seams and ends have to hold all the same. Times are of the last call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 import tyro
 from figures import Figures
-from reproduce import Clock
+from reproduce import Clock, command
 
 from compdiffuser import Planner
 from compdiffuser.planning.plan import Plan
@@ -46,8 +46,8 @@ def main() -> None:
     planner = Planner.from_pretrained(NAME, device=options.device)
     planner = planner.with_config(wave=options.candidates, refine=None, scaffold=0.25)
     figures = Figures(
-        options.out, "python benchmarks/long_chains.py", options.hardware, "chains", add=True,
-        about={"planner": NAME, "candidates": options.candidates, "start": START, "goal": GOAL},
+        options.out, command("python benchmarks/long_chains.py", options, ("chunks", "candidates", "calls", "device")),
+        options.hardware, "chains", add=True, about={"planner": NAME, "start": START, "goal": GOAL},
     )  # fmt: skip
     step = planner.calibration.step * float(planner.normalizer.units.max())
     for k in options.chunks:
@@ -55,7 +55,7 @@ def main() -> None:
         seam, end = soundness(plan)
         measured = {
             "time, s": seconds, "memory, MiB": memory, "longest step, m": seam, "missed ends, m": end,
-            "longest step, steps of the data": seam / step, "length, m": plan.length(),
+            "longest step, steps of the data": seam / step, "length, m": plan.length,
         }  # fmt: skip
         for column, value in measured.items():
             figures.note(f"K = {k}: {column}", value, "", row=f"K = {k}", column=column)

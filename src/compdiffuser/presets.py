@@ -6,12 +6,16 @@ Chunk lengths, step limits and replanning rules follow the paper's appendix; a f
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 from compdiffuser.checks import finite, typed, unknown, whole
-from compdiffuser.domains import DOMAINS, Domain, Space, domain
+from compdiffuser.domains import DOMAINS, Catalogue, Domain, Space, domain
+from compdiffuser.domains.growing import GROWN, extent_of
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.types import UserError
 
@@ -59,11 +63,15 @@ class ChunkConfig:
     """Copies of the first state that may precede a training window."""
     back_padding: int = 0
     """Copies of the last state that may follow a training window."""
+    frame: Literal["world", "chunk"] = "world"
+    """From where our network sees states: the middle of the data, or the chunk's own."""
 
     def __post_init__(self) -> None:
         whole(self, "horizon", most=MOST_STATES)
         whole(self, "stride", "count", "most", most=MOST_CHUNKS)
         whole(self, "overlap", "front_padding", "back_padding", least=0, most=MOST_STATES)
+        if self.frame not in ("world", "chunk"):
+            raise UserError(f"frame must be world or chunk, not {self.frame!r}")
         if self.overlap >= self.horizon:
             raise UserError(f"overlap must be less than the horizon {self.horizon}, not {self.overlap}")
         if self.scaffold is not None:
@@ -180,19 +188,15 @@ def own_preset(name: str, world: Domain | None = None) -> Preset:
 
 
 def _point(size: str, count: int, most: int) -> Preset:
-    return Preset(
-        name=f"pointmaze-{size}-stitch-v0",
-        domain=domain(f"pointmaze-{size}"),
-        recording=RecordingConfig("stitch", episodes=5000, steps=201),
-        chunks=ChunkConfig(count=count, most=most),
-    )
+    recording, chunks = RecordingConfig("stitch", episodes=5000, steps=201), ChunkConfig(count=count, most=most)
+    return Preset(f"pointmaze-{size}-stitch-v0", domain(f"pointmaze-{size}"), recording, chunks)
 
 
 def _ant(size: str, count: int, most: int, step_limit: int) -> Preset:
     return Preset(
-        name=f"antmaze-{size}-stitch-v0",
-        domain=domain(f"antmaze-{size}"),
-        recording=RecordingConfig("stitch", episodes=5000, steps=201),
+        f"antmaze-{size}-stitch-v0",
+        domain(f"antmaze-{size}"),
+        RecordingConfig("stitch", episodes=5000, steps=201),
         chunks=ChunkConfig(count=count, most=most, scaffold=0.25),
         execution=ExecutionConfig(replan_distance=4.0, replan_delta=50),
         evaluation=EvaluationConfig(step_limit=step_limit),
@@ -241,19 +245,31 @@ def _soccer(size: str, count: int, most: int, episodes: int, steps: int) -> Pres
 
 def _robotics(size: str, horizon: int, overlap: int, episodes: int, steps: int, step_limit: int) -> Preset:
     """About a million states. Episodes end at their goal, many before H states, hence the padding on both sides."""
-    half = horizon // 2
+    half, recording = horizon // 2, RecordingConfig("regions", episodes=episodes, steps=steps)
     return Preset(
-        name=f"robotics-pointmaze-{size}-v0",
-        domain=domain(f"robotics-pointmaze-{size}"),
-        recording=RecordingConfig("regions", episodes=episodes, steps=steps),
+        f"robotics-pointmaze-{size}-v0", domain(f"robotics-pointmaze-{size}"), recording,
         chunks=ChunkConfig(horizon, overlap, count=5, most=8, front_padding=half, back_padding=half),
         execution=ExecutionConfig(replan_distance=0.5),
         evaluation=EvaluationConfig(benchmark_step_limit=step_limit, episodes=10),
-    )
+    )  # fmt: skip
 
 
-PRESETS: dict[str, Preset] = {
-    preset.name: preset
+@cache
+def _grown(name: str) -> Preset:
+    """As many states for each free cell as in the giant maze, which has 86, and limits by its longest way of 31 steps.
+
+    Plans begin from scaffolds: none of dozens of chunks ever came of noise alone.
+    """
+    cells, way = extent_of(world := domain(name.removesuffix("-stitch")))
+    recording = RecordingConfig("stitch", episodes=round(5000 * cells / 86), steps=201)
+    count, most = math.ceil(way * 8 / 31), max(6, math.ceil(way * 16 / 31))
+    chunks = ChunkConfig(count=count, most=most, scaffold=0.25, frame="chunk")
+    limit = max(1000, 100 * math.ceil(10 * way / 31))
+    return Preset(name, world, recording, chunks, evaluation=EvaluationConfig(limit, limit))
+
+
+PRESETS: Catalogue[Preset] = Catalogue(
+    (preset.name, preset)
     for preset in (
         _point("medium", count=3, most=6),
         _point("large", count=5, most=8),
@@ -272,8 +288,9 @@ PRESETS: dict[str, Preset] = {
         _robotics("medium", 144, 56, episodes=18_000, steps=400, step_limit=600),
         _robotics("large", 192, 64, episodes=8_000, steps=800, step_limit=800),
     )
-}
+)
 """Every dataset that commands know; `compdiffuser.register` adds yours."""
+PRESETS.families[re.compile(f"{GROWN.pattern}-stitch")] = _grown
 
 
 def preset(name: str) -> Preset:

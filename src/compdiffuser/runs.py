@@ -49,6 +49,14 @@ def processes() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def memory() -> int | None:
+    """Bytes of this machine's memory; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
 def end_with(parent: int) -> None:
     """Let this process end when its parent, of this number, does: a killed run leaves no worker behind.
 

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from compdiffuser.data import generate, storage
 from compdiffuser.data.lockstep import alone
 from compdiffuser.data.stitch import Stitch
-from compdiffuser.domains.mazes import maze
+from compdiffuser.domains.mazes import Maze, maze
 from compdiffuser.domains.simulators import open_simulator
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
@@ -169,3 +170,27 @@ def test_a_place_that_cannot_be_written_to_is_named_before_the_work(tmp_path, mo
 def test_wrong_arguments_are_named(tmp_path, arguments, sentence):
     with pytest.raises(UserError, match=sentence):
         generate.make(**{"name": SMALL, "episodes": 1, "workers": 1, "out": tmp_path / "d.npz", **arguments})
+
+
+def test_data_larger_than_memory_is_refused_at_once(monkeypatch):
+    monkeypatch.setattr("compdiffuser.data.generate.memory", lambda: 10**9)
+    with pytest.raises(UserError, match=r"20,100,000 states of .* need about 1\.9 GB of memory, .* has 1\.0 GB"):
+        generate.make("pointmaze-24x32-seed-0-stitch", episodes=100_000)
+
+
+def test_a_maze_without_a_way_of_four_cells_is_told():
+    dataset = preset(SMALL)
+    short = Maze.drawn("short", ["####", "#..#", "####"], unit=4, origin=(-4, -4))
+    walled = replace(dataset, domain=replace(dataset.domain, maze=short))
+    with pytest.raises(UserError, match=r"no way of 4 cells leads from cell \(1, \d\) of maze 'short'"):
+        alone(Stitch(walled).record(None, 0, np.random.default_rng(0)))
+
+
+def test_a_world_of_any_size_is_recorded_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPDIFFUSER_HOME", str(tmp_path))
+    path = generate.make("pointmaze-8x8-seed-0-stitch", episodes=3, workers=1)
+    episodes = storage.load("pointmaze-8x8-seed-0-stitch")
+    layout = preset("pointmaze-8x8-seed-0-stitch").maze
+    assert path.name == "pointmaze-8x8-seed-0-stitch.npz"
+    assert len(episodes) == 3
+    assert not layout.in_wall(episodes.observations, margin=0.4).any()

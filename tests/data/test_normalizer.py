@@ -66,3 +66,16 @@ def test_bad_limits_are_named():
         Normalizer((0.0, 3.0), (1.0, 2.0))
     with pytest.raises(UserError, match=r"shape \[S, D\] with S of at least 1, not \[0, 2\]"):
         Normalizer.from_data(np.zeros((0, 2)))
+
+
+def test_a_wide_world_spans_more_than_a_unit():
+    wide = Normalizer((0.0, -2.0), (8.0, 2.0), (4.0, 1.0))
+    states = np.array([[0.0, -2.0], [4.0, 0.0], [8.0, 2.0]], np.float32)
+    np.testing.assert_allclose(wide.normalize(states), [[-4, -1], [0, 0], [4, 1]])
+    np.testing.assert_allclose(wide.denormalize(wide.normalize(states)), states)
+    assert (wide.units.tolist(), wide.limits.tolist()) == ([1.0, 2.0], [4.0, 1.0])
+    assert Normalizer.from_dict(wide.to_dict()) == wide
+    assert wide.part([1]) == Normalizer((-2.0,), (2.0,), (1.0,))
+    assert "span" not in Normalizer((0.0,), (1.0,)).to_dict()
+    with pytest.raises(UserError, match="a span is at least 1 for each of 2 dimensions"):
+        Normalizer((0.0, 0.0), (1.0, 1.0), (0.5, 1.0))

@@ -8,6 +8,7 @@ from renew_golden import CONFIGS, FOLDER, filled, inputs
 from safetensors.torch import load_file
 from torch import Tensor
 
+from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.formulation import FORMULATIONS
 from compdiffuser.models import ARCHITECTURES, Denoiser, DenoiserConfig, DiT1dConfig, UNet1dConfig
 from compdiffuser.models.denoiser import Neighbours
@@ -161,6 +162,7 @@ def test_a_description_names_its_architecture_beside_the_sizes():
         "neighbours": "channels",
         "network": {"architecture": "dit1d", "width": 256, "depth": 6, "heads": 4, "patch": 8, "expansion": 3.25},
         "ends": "channels",
+        "frame": "world",
     }
 
 
@@ -174,3 +176,21 @@ def test_a_description_with_other_fields_is_refused():
         DenoiserConfig.from_dict({**plain, "network": {**plain["network"], "architecture": "unet1d"}})
     with pytest.raises(UserError, match="unknown architecture 'mlp'; choose one of dit1d, unet1d"):
         DenoiserConfig.from_dict({**plain, "network": {"architecture": "mlp"}})
+
+
+def test_a_chunk_seen_from_its_own_middle_is_the_same_wherever_that_is(monkeypatch):
+    """Without the place that it is told, the network cannot know where a chunk is; with it, it can."""
+    torch.manual_seed(0)
+    denoiser = Denoiser(DenoiserConfig(horizon=16, overlap=4, network=DiT1dConfig(width=16, depth=1), frame="chunk"))
+    with torch.no_grad():
+        for weight in denoiser.parameters():
+            weight.add_(0.1 * torch.randn_like(weight))
+    x, sigma, shift = torch.randn(5, 16, 2), torch.full((5,), 0.01), torch.tensor([3.0, -2.0])
+    nothing = Conditions.nothing(x, 4)
+    ends = replace(nothing, start=x[:, 0], goal=x[:, -1], has_start=torch.ones(5), has_goal=torch.ones(5))
+    moved = replace(ends, start=ends.start + shift, goal=ends.goal + shift)
+    here, there = denoiser(x, sigma, ends), denoiser(x + shift, sigma, moved)
+    assert (there - shift - here).abs().max() > 1e-4
+    monkeypatch.setattr(Denoiser, "_place", lambda self, middle: middle.new_zeros(len(middle), 42))
+    here, there = denoiser(x, sigma, ends), denoiser(x + shift, sigma, moved)
+    torch.testing.assert_close(there - shift, here, atol=1e-5, rtol=1e-5)

@@ -52,3 +52,10 @@ def test_real_numbers_of_any_kind_are_taken():
         real(np.array([[1j, 2]], object), "a start is 2 numbers")
     with pytest.raises(UserError, match=r"the start \[inf, 0.0\] is not finite"):
         checked([[1e39, 0]], "start", PLANE, ROOM)
+
+
+def test_a_wide_world_is_planned_in_up_to_its_limits():
+    wide = Normalizer((0.0, 0.0), (100.0, 10.0), (10.0, 1.0))
+    checked([[99.0, 9.0]], "start", PLANE, wide)
+    with pytest.raises(UserError, match="lies outside the data"):
+        checked([[106.0, 9.0]], "start", PLANE, wide)

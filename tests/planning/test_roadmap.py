@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from compdiffuser.planning.roadmap import Roadmap, length, nearest, paced, spread
+from compdiffuser.planning.landmarks import nearest, spread, thinned
+from compdiffuser.planning.roadmap import Roadmap, landmarks_for, length, paced
 from compdiffuser.planning.support import Support
 
 LEFT, RIGHT = (-0.8, 0.8), (0.8, 0.8)
@@ -54,7 +55,7 @@ def test_near_and_far_goals_in_one_room_are_reached_about_straight(round_the_u):
 def test_walking_a_one_way_street_back_costs_about_thrice_as_much():
     street = Roadmap.through(recorded(STREET, width=0.1, both=False))
     ends = nearest(torch.tensor([[-0.9, 0.0], [0.9, 0.0]]), street.landmarks)
-    costs = street._costs(ends)[:, ends]
+    costs = street._cheapest(ends)[0][:, ends]
     assert 2 < costs[1, 0] / costs[0, 1] < 4
 
 
@@ -77,7 +78,7 @@ def test_a_way_ends_though_an_edge_costs_less_than_a_float_can_add():
     """Two landmarks differ by less than a long way's cost can tell: each led back to the other, for ever."""
     landmarks = torch.tensor([[0.0, 0.0], [1.0, 0.0], [1.0, 1e-9]])
     roadmap = Roadmap(landmarks, torch.tensor([[1, 2, 0], [2, 1, 1]]), torch.tensor([1e-9, 1e-9, 1.0]))
-    assert roadmap._back(roadmap._costs(torch.tensor([0]))[0], 2).tolist() == landmarks.tolist()
+    assert roadmap._back(roadmap._cheapest(torch.tensor([0]))[1][0], 2).tolist() == landmarks.tolist()
 
 
 def test_a_few_places_visited_again_and_again_are_a_graph_of_their_own():
@@ -116,3 +117,27 @@ def test_landmarks_cover_every_point(count, seed, dim):
     assert away.amin(dim=1).max().item() == pytest.approx(radius)
     apart = (landmarks[:, None] - landmarks).norm(dim=-1).fill_diagonal_(torch.inf)
     assert apart.min() >= radius, "and none lies where another would have done"
+
+
+@given(count=st.integers(1, 60), seed=st.integers(0, 5), dim=st.integers(1, 3))
+def test_landmarks_of_a_grid_cover_every_point(count, seed, dim):
+    points = torch.rand(50, dim, generator=torch.Generator().manual_seed(seed)) * 4 - 2
+    landmarks, radius = thinned(points, count)
+    away = (points[:, None] - landmarks).norm(dim=-1)
+    assert 1 <= len(landmarks) <= count
+    assert (away == 0).any(dim=0).all()
+    assert away.amin(dim=1).max().item() == pytest.approx(radius, abs=1e-6)
+
+
+def test_many_landmarks_know_the_ways_that_few_know(monkeypatch, round_the_u):
+    monkeypatch.setattr("compdiffuser.planning.landmarks.FEW", 10)
+    many = Roadmap.through(recorded(U), 800)
+    assert len(many.landmarks) > 400
+    assert length(way(many, LEFT, RIGHT)) == pytest.approx(length(way(round_the_u, LEFT, RIGHT)), rel=0.05)
+
+
+def test_there_are_as_many_landmarks_for_each_segment_whatever_the_size_of_the_data():
+    segments = torch.zeros(4 * 16_384, 6)
+    assert landmarks_for(Support(segments, ())) == 4096
+    assert landmarks_for(Support(segments[:100], ())) == 1024
+    assert landmarks_for(Support(torch.zeros(2 * 16_384, 12), (), (2, 2), (1.0, 1.0))) == 1024

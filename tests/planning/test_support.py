@@ -76,6 +76,25 @@ def walks(count: int, seed: int) -> Windows:
     return Windows.from_episodes(episodes, PLANE, Normalizer((-5.5, -5.5), (5.5, 5.5)), 32)
 
 
+def test_a_world_that_few_segments_cannot_cover_has_more(monkeypatch):
+    monkeypatch.setattr("compdiffuser.planning.support.SEGMENTS", 32)
+    monkeypatch.setattr("compdiffuser.planning.support.WINDOWS", 200)
+    wide, again = (measure_support(walks(300, seed=0)) for _ in range(2))
+    assert len(wide.segments) == 256, "18,000 states have no more than 281"
+    assert torch.equal(wide.segments, again.segments)
+    monkeypatch.setattr("compdiffuser.planning.support.CLOSE", 100.0)
+    enough = measure_support(walks(300, seed=0))
+    assert torch.equal(enough.segments, wide.segments[:32]), "the first are the same"
+
+
+def test_a_tree_finds_the_same_segments(monkeypatch):
+    support = measure_support(walks(200, seed=0), count=1000)
+    others = walks(20, seed=1).sample(50, torch.Generator().manual_seed(0))
+    compared = support.stray(others)
+    monkeypatch.setattr("compdiffuser.planning.support.MANY", 10)
+    torch.testing.assert_close(Support(support.segments, support.strays).stray(others), compared)
+
+
 @pytest.mark.slow
 def test_the_limit_holds_for_episodes_that_the_segments_are_not_from():
     """What was usual was measured on the episodes of the sample itself, and 3% of all others then lay outside."""

@@ -24,7 +24,8 @@ class Make:
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """Dataset to make, e.g. pointmaze-giant-stitch-v0; `compdiffuser data list` shows all."""
+    """Dataset to make, e.g. pointmaze-giant-stitch-v0; `compdiffuser data list` shows all but those of any size:
+    pointmaze-NxM-seed-S-stitch has a maze of N rows and M columns of cells, border included, drawn from seed S."""
     episodes: int | None = None
     """Training episodes. Default: as many as the published dataset has."""
     workers: int | None = None

@@ -24,11 +24,12 @@ from compdiffuser.data.shards import SPLITS, Recorded, Shard, record_shard
 from compdiffuser.data.walking import recorded
 from compdiffuser.files import check_writable, locked, replacing, sha256
 from compdiffuser.presets import Preset, preset
-from compdiffuser.runs import package_versions
+from compdiffuser.runs import memory, package_versions
 from compdiffuser.shortages import shortage
 from compdiffuser.types import Episodes, UserError
 
 SHARD_EPISODES = 32
+NUMBERS = 4  # of a state, for each that is observed: actions, qpos and qvel come with it
 PACKAGES = ("compdiffuser", "mujoco", "numpy", "gymnasium", "ogbench", "gymnasium-robotics")
 
 
@@ -52,6 +53,7 @@ def make(
             raise UserError(f"the {what} is a whole number, not {number!r}")
         if number < least:
             raise UserError(f"the {what} is at least {least}, not {number}")
+    check_memory(dataset, count)
     train = storage.file_of(name) if out is None else Path(out)
     if train.suffix != ".npz":
         raise UserError(f"a dataset is written to a file ending in .npz, not {train}")
@@ -78,6 +80,15 @@ def make(
             storage.save(joined, files[split], manifests[split] | found)
         shutil.rmtree(work, ignore_errors=True)
     return train
+
+
+def check_memory(dataset: Preset, episodes: int) -> None:
+    """Raises UserError where so many episodes are larger than memory allows: they are joined in it and then written."""
+    states = episodes * recorded(dataset).steps
+    needed, there = 3 * states * 4 * NUMBERS * (dataset.domain.body.width or 2), memory()
+    if there is not None and needed > there:
+        sizes = f"need about {needed / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f} GB"
+        raise UserError(f"{states:,} states of '{dataset.name}' {sizes}; record fewer episodes")
 
 
 def describe(

@@ -1,7 +1,11 @@
-"""Scales each state dimension to [−1, 1] by the smallest and largest value in the data, and back."""
+"""Scales each state dimension to [−1, 1] by the smallest and largest value in the data, and back.
+
+In a world that is wide for its chunks, a unit is less than half of the range, and states lie in [−span, span].
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -9,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from compdiffuser.checks import brief, is_finite
 from compdiffuser.types import Array, UserError
 
 States = TypeVar("States", torch.Tensor, Array)
@@ -20,10 +25,14 @@ class Normalizer:
 
     low: tuple[float, ...]
     high: tuple[float, ...]
+    span: tuple[float, ...] = ()
+    """What the high limits become; empty: 1."""
 
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high):
             raise UserError(f"low and high limits are equal in number, not {len(self.low)} and {len(self.high)}")
+        if len(self.span) not in (0, len(self.low)) or not all(is_finite(one) and one >= 1 for one in self.span):
+            raise UserError(f"a span is at least 1 for each of {len(self.low)} dimensions, not {brief(self.span)}")
         for dimension, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             if not (np.isfinite([low, high]).all() and low <= high):
                 raise UserError(f"the limits of dimension {dimension} are finite and in order, not {low} and {high}")
@@ -35,6 +44,20 @@ class Normalizer:
         if array.ndim != 2 or len(array) == 0:
             raise UserError(f"a normalizer needs states of shape [S, D] with S of at least 1, not {list(array.shape)}")
         return cls(tuple(map(float, array.min(axis=0))), tuple(map(float, array.max(axis=0))))
+
+    @property
+    def limits(self) -> Array:
+        """What the high limits become. [D]"""
+        return np.array(self.span or (1.0,) * len(self.low))
+
+    @property
+    def units(self) -> Array:
+        """What one normalized unit is of each dimension, in its own units. [D]"""
+        return (np.array(self.high) - np.array(self.low)) / 2 / self.limits
+
+    def part(self, columns: Sequence[int]) -> Normalizer:
+        """The same for some of the dimensions."""
+        return Normalizer(*(tuple(each[c] for c in columns if each) for each in (self.low, self.high, self.span)))
 
     def normalize(self, states: States) -> States:
         """States [..., D] in metres, say, to [−1, 1]."""
@@ -48,11 +71,13 @@ class Normalizer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, ready for JSON."""
-        return {"low": list(self.low), "high": list(self.high)}
+        span = {"span": list(self.span)} if self.span else {}
+        return {"low": list(self.low), "high": list(self.high), **span}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Normalizer:
-        return cls(tuple(map(float, values["low"])), tuple(map(float, values["high"])))
+        values = {"span": (), **values}
+        return cls(*(tuple(map(float, values[name])) for name in ("low", "high", "span")))
 
 
 def _kind(states: torch.Tensor | Array) -> tuple[torch.device | None, Any]:
@@ -64,12 +89,12 @@ def _kind(states: torch.Tensor | Array) -> tuple[torch.device | None, Any]:
 @lru_cache(maxsize=64)
 def _coefficients(normalizer: Normalizer, device: torch.device | None, dtype: Any) -> tuple[Any, Any, Any, Any]:
     """Low limit, gain, half of the range and shift, once per device: nothing is copied to it on later calls."""
-    low, high = np.array(normalizer.low, np.float64), np.array(normalizer.high, np.float64)
-    spread = (high - low) / 2
+    low = np.array(normalizer.low, np.float64)
+    spread = normalizer.units
     constant = spread < 1e-36  # below this, 1/spread is no float32 number
     spread = np.where(constant, 0.0, spread)
     gain = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, spread))
-    arrays = (low, gain, spread, np.where(constant, 0.0, -1.0))
+    arrays = (low, gain, spread, np.where(constant, 0.0, -normalizer.limits))
     if device is None:
         return tuple(array.astype(dtype) for array in arrays)  # type: ignore[return-value]
     return tuple(torch.as_tensor(array, dtype=dtype, device=device) for array in arrays)  # type: ignore[return-value]

@@ -16,7 +16,7 @@ from compdiffuser.data.recording import Episode, Steersman
 from compdiffuser.data.walking import Walker, Ways, towards
 from compdiffuser.domains.mazes import Cell
 from compdiffuser.presets import Preset
-from compdiffuser.types import Array
+from compdiffuser.types import Array, UserError
 
 BLOCKS = 4
 """Steps between the start cell and the goal cell."""
@@ -52,5 +52,7 @@ class Stitch(Walker):
     def _goals_from(self, start: Cell) -> list[Cell]:
         if start not in self._goals:
             steps = self.maze.distances(start)
-            self._goals[start] = [cell for cell in self.maze.free_cells if steps[cell] == BLOCKS]
+            self._goals[start] = [(int(i), int(j)) for i, j in np.argwhere(steps == BLOCKS)]
+        if not self._goals[start]:
+            raise UserError(f"no way of {BLOCKS} cells leads from cell {start} of maze '{self.maze.name}'")
         return self._goals[start]

@@ -78,19 +78,7 @@ class Ways:
 
     def __init__(self, maze: Maze) -> None:
         self.maze = maze
-        self._next: dict[Cell, dict[Cell, tuple[float, float]]] = {}
-
-    def to(self, goal: Cell) -> dict[Cell, tuple[float, float]]:
-        """For every free cell, the centre of the cell to go to next on the way to the goal."""
-        if goal not in self._next:
-            steps = self.maze.distances(goal)
-            self._next[goal] = {}
-            for i, j in self.maze.free_cells:
-                near = [(i + di, j + dj) for di, dj in NEIGHBOURS if not self.maze.walls[i + di, j + dj]]
-                following = min([(i, j), *near], key=lambda cell: steps[cell])
-                x, y = self.maze.center(following)
-                self._next[goal][i, j] = (float(x), float(y))
-        return self._next[goal]
+        self._next: dict[Cell, tuple[Array, dict[Cell, tuple[float, float]]]] = {}
 
     def following(self, place: Array, goal: Cell) -> tuple[float, float]:
         """Where to go next from a place [2]: the centre of a neighbouring cell or, in the goal's and in walls, its own.
@@ -100,8 +88,22 @@ class Ways:
         x, y = place.tolist()
         column = math.floor((x - self.maze.origin[0]) / self.maze.unit + 0.5)
         row = math.floor((y - self.maze.origin[1]) / self.maze.unit + 0.5)
-        found = self.to(goal).get((row, column))
-        return found or (self.maze.origin[0] + column * self.maze.unit, self.maze.origin[1] + row * self.maze.unit)
+        if goal not in self._next:
+            self._next[goal] = (self.maze.distances(goal), {})
+        steps, known = self._next[goal]
+        if (row, column) not in known:  # a walk sees few of the cells
+            known[row, column] = self._after(row, column, steps)
+        return known[row, column]
+
+    def _after(self, row: int, column: int, steps: Array) -> tuple[float, float]:
+        """The centre of the cell after one, by the steps from each cell [rows, cols] to the goal."""
+        walls = self.maze.walls
+        rows, cols = walls.shape
+        if not (0 < row < rows - 1 and 0 < column < cols - 1) or walls[row, column]:
+            return self.maze.origin[0] + column * self.maze.unit, self.maze.origin[1] + row * self.maze.unit
+        near = [(row + di, column + dj) for di, dj in NEIGHBOURS if not walls[row + di, column + dj]]
+        x, y = self.maze.center(min([(row, column), *near], key=lambda cell: steps[cell]))
+        return float(x), float(y)
 
 
 def towards(place: Array, target: Sequence[float] | Array) -> Array:

@@ -53,6 +53,11 @@ class Conditions:
         nothing = torch.zeros_like(self.has_left)
         return replace(self, has_left=nothing, has_right=nothing)
 
+    def seen_from(self, middle: Tensor) -> Conditions:
+        """The same states as seen from a place of each row's own [M, 1, D]."""
+        ends = {"start": self.start - middle[:, 0], "goal": self.goal - middle[:, 0]}
+        return replace(self, left=self.left - middle, right=self.right - middle, **ends)
+
     def held(self, states: Tensor) -> Tensor:
         """Chunks [M, H, D] whose first and last states are the start and the goal, where these are told."""
         first = torch.where(self.has_start[:, None] > 0, self.start, states[:, 0])

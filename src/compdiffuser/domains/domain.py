@@ -6,9 +6,10 @@ interface. A world of your own is a class with `reset`, `place` and `step`, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from compdiffuser.domains.controller import Controller
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Group, Space
 from compdiffuser.types import Array, UserError
+
+Entry = TypeVar("Entry")
 
 
 class Stepped(NamedTuple):
@@ -135,7 +138,31 @@ class Domain:
                 self.maze.check_room({what if alone else f"{what}'s {name}": place}, margin)
 
 
-DOMAINS: dict[str, Domain] = {}
+class Catalogue(dict[str, Entry]):
+    """Entries by name. A *family* of names, a pattern, has entries that are made when asked for, and lists none."""
+
+    def __init__(self, entries: Iterable[tuple[str, Entry]] = ()) -> None:
+        super().__init__(entries)
+        self.families: dict[re.Pattern[str], Callable[[str], Entry]] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or self._family(name) is not None
+
+    def __missing__(self, name: str) -> Entry:
+        family = self._family(name)
+        if family is None:
+            raise KeyError(name)
+        return family(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401, this is what it asks for
+
+    def _family(self, name: object) -> Callable[[str], Entry] | None:
+        fits = (make for pattern, make in self.families.items() if isinstance(name, str) and pattern.fullmatch(name))
+        return next(fits, None)
+
+
+DOMAINS: Catalogue[Domain] = Catalogue()
 """Every world that commands know; `compdiffuser.register` adds yours."""
 
 

@@ -24,10 +24,13 @@ class OgbenchWorld(MujocoWorld):
     """A maze with the benchmark's own tasks and success test."""
 
     def __init__(self, environment: str) -> None:
-        self.env = open_simulator(f"ogbench.locomaze:{environment}", terminate_at_goal=False)
+        self.env = self._opened(environment)
         # The maze's own step adds nothing but a test for success, a tenth of the time of recording.
         walled = next(kind for kind in type(self.env).__mro__ if kind.__name__ == "MazeEnv")
         self._body: Any = super(walled, self.env)
+
+    def _opened(self, environment: str) -> Any:
+        return open_simulator(f"ogbench.locomaze:{environment}", terminate_at_goal=False)
 
     def reset(self, task: int, seed: int) -> tuple[Array, Array]:
         return self._reset(seed, {"task_id": task})

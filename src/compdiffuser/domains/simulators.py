@@ -25,7 +25,11 @@ def open_simulator(environment: str, **options: Any) -> Any:
 
     # Warnings are read from their counters; MuJoCo would also write them to a file in the user's folder.
     mujoco.set_mju_user_warning(_ignore)
-    simulator = gymnasium.make(environment, **options).unwrapped
+    return tidied(gymnasium.make(environment, **options).unwrapped)
+
+
+def tidied(simulator: Any) -> Any:
+    """A simulator that was just made, without the temporary file that it left behind."""
     leftover: str = getattr(simulator, "tmp_xml_file_path", "") or getattr(simulator, "fullpath", "")
     # The model is compiled: its temporary XML and, in OGBench, the open descriptor on it are not needed any more.
     if os.path.dirname(leftover) == tempfile.gettempdir():

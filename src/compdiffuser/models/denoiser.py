@@ -27,9 +27,12 @@ FREQUENCIES = 32  # per noise level, as sines and cosines
 MOST_STATES, MOST_DIMENSIONS = 65_536, 4_096  # of a chunk, of a state
 Neighbours = Literal["channels", "encoder"]
 Ends = Literal["channels", "inpaint"]
+Frame = Literal["world", "chunk"]
+WAVES = 10  # per dimension, of a chunk's middle, as sines and cosines
+LONGEST_WAVE = 32.0  # of them; each is half as long as the one before
 
 
-LATER = {"ends": "channels"}
+LATER = {"ends": "channels", "frame": "world"}
 """Fields that older planners lack, and what they have been."""
 
 
@@ -51,6 +54,8 @@ class DenoiserConfig:
     """The architecture with its sizes: a config of `models.ARCHITECTURES`."""
     ends: Ends = "channels"
     """How start and goal enter: shown to every state, or written over the chunk's first and last one."""
+    frame: Frame = "world"
+    """From where states are seen: the middle of the data, or the chunk's own, which the network is then told."""
 
     def __post_init__(self) -> None:
         whole(self, "horizon", "overlap", most=MOST_STATES)
@@ -58,6 +63,7 @@ class DenoiserConfig:
         formulation(self.formulation)
         member("neighbours", self.neighbours, get_args(Neighbours))
         member("ends", self.ends, get_args(Ends))
+        member("frame", self.frame, get_args(Frame))
         if not isinstance(self.network, NetworkConfig):
             accepted = " or ".join(config.__name__ for config in ARCHITECTURES.values())
             raise UserError(f"network must be a config such as {accepted}, not {self.network!r}")
@@ -86,6 +92,7 @@ class Denoiser(nn.Module):
     """x₀ from a noisy chunk and its conditions."""
 
     frequencies: Tensor
+    waves: Tensor
 
     def __init__(self, config: DenoiserConfig) -> None:
         super().__init__()
@@ -95,6 +102,10 @@ class Denoiser(nn.Module):
         shown = (config.neighbours == "channels") + (config.ends == "channels")
         channels = config.dim + shown * 2 * (config.dim + 1)
         features = 3 * 2 * FREQUENCIES + 4
+        if config.frame == "chunk":
+            features += (2 * WAVES + 1) * config.dim
+            lengths = LONGEST_WAVE / 2.0 ** torch.arange(WAVES)
+            self.register_buffer("waves", 2 * torch.pi / lengths, persistent=False)
         self.encoders = nn.ModuleList()
         if config.neighbours == "encoder":
             level = 2 * FREQUENCIES
@@ -106,9 +117,17 @@ class Denoiser(nn.Module):
     def forward(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
         """x [M, H, D], sigma [M] -> x₀ [M, H, D]"""
         scale = self.formulation.scaling(sigma[:, None, None])
-        inputs, features = self._inputs(x * scale.in_, sigma, conditions)
+        seen, told, middle = x, conditions, None
+        if self.config.frame == "chunk":
+            middle = self._middle(x, sigma)
+            seen, told = x - middle, conditions.seen_from(middle)
+        inputs, features = self._inputs(seen * scale.in_, sigma, told)
+        if middle is not None:
+            features = torch.cat([features, self._place(middle[:, 0])], dim=-1)
         out = self.network(inputs.to(self.compute), features.to(self.compute))
-        clean = scale.skip * x + scale.out * out.to(x.dtype)
+        clean = scale.skip * seen + scale.out * out.to(x.dtype)
+        if middle is not None:
+            clean = clean + middle
         return conditions.held(clean) if self.config.ends == "inpaint" else clean
 
     def compute_in(self, dtype: torch.dtype) -> Denoiser:
@@ -151,6 +170,16 @@ class Denoiser(nn.Module):
             ]
             channels += [torch.cat([shown[0], gap], dim=1), torch.cat([gap, shown[1]], dim=1)]
         return torch.cat(channels, dim=-1), torch.cat(features, dim=-1)
+
+    def _middle(self, x: Tensor, sigma: Tensor) -> Tensor:
+        """The mean of a noisy chunk [M, H, D], which has 1/√H of its noise, drawn to 0 where that is much: [M, 1, D]"""
+        known = 1 / (1 + sigma**2 / x.shape[1])
+        return x.mean(dim=1, keepdim=True) * known[:, None, None]
+
+    def _place(self, middle: Tensor) -> Tensor:
+        """A place [M, D], and waves of it from longer than any world to shorter than a cell: [M, (2·WAVES + 1)·D]"""
+        angle = (middle[:, :, None] * self.waves).flatten(1)
+        return torch.cat([middle, angle.sin(), angle.cos()], dim=-1)
 
     def _level(self, sigma: Tensor) -> Tensor:
         """Sines and cosines of c_noise = log(σ)/4. [M] -> [M, 2·FREQUENCIES]"""

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from compdiffuser.planning.calibration import Calibration
+from compdiffuser.planning.landmarks import nearest
 from compdiffuser.planning.moves import MOVED, Moves, split_groups
-from compdiffuser.planning.roadmap import Clear, Roadmap, length, nearest, paced
+from compdiffuser.planning.roadmap import Clear, Roadmap, landmarks_for, length, paced
 from compdiffuser.planning.support import Support
 
 FINE = 0.02  # normalized distance between the states of a way
@@ -187,8 +188,9 @@ class Errand:
         return agent
 
 
-def roadmap_of(support: Support, usual: Calibration, landmarks: int | None = None) -> Roadmap | Carrying:
-    """The roadmap of what one thing, or several, did."""
+def roadmap_of(support: Support, usual: Calibration, finer: int = 1) -> Roadmap | Carrying:
+    """The roadmap of what one thing, or several, did, with so many times as many landmarks as usual."""
+    landmarks = finer * landmarks_for(support)
     if support.sizes:
         return Carrying.through(support, usual.groups, landmarks)
     return Roadmap.through(support, landmarks)

@@ -51,15 +51,11 @@ class Ground:
 
     def metres(self, places: Tensor, group: Group) -> Tensor:
         """Normalized places [..., size] of a group, in metres."""
-        columns = list(group.columns)
-        part = Normalizer(*(tuple(each[c] for c in columns) for each in (self.normalizer.low, self.normalizer.high)))
-        return part.denormalize(places)
+        return self.normalizer.part(group.columns).denormalize(places)
 
     def normalized(self, place: Sequence[float], group: Group) -> Tensor:
         """A place in metres, normalized: [size]."""
-        columns = list(group.columns)
-        part = Normalizer(*(tuple(each[c] for c in columns) for each in (self.normalizer.low, self.normalizer.high)))
-        return part.normalize(torch.tensor(place, dtype=torch.float32))
+        return self.normalizer.part(group.columns).normalize(torch.tensor(place, dtype=torch.float32))
 
     def concerned(self, name: str | None) -> list[Group]:
         """The position groups of that name; all of them where it is None. Raises UserError for an unknown one."""
@@ -126,7 +122,8 @@ class Ground:
             group = self.passing(stop)
             if len(stop.place) != len(group.columns):
                 raise UserError(f"a waypoint is {len(group.columns)} numbers here, not {list(stop.place)}")
-            if bool((self.normalized(stop.place, group).abs() > 1 + MARGIN).any()):
+            limits = torch.from_numpy(self.normalizer.part(group.columns).limits)
+            if bool((self.normalized(stop.place, group).abs() > limits + MARGIN).any()):
                 raise UserError(f"the waypoint {list(stop.place)} lies outside the data")
             if maze is not None:
                 maze.check_room({"waypoint": stop.place[: len(maze.origin)]})
@@ -155,8 +152,7 @@ class Ground:
         return torch.stack([steps[..., list(group.columns)].norm(dim=-1) for group in self.space.positions]).amax(dim=0)
 
     def _spread(self, group: Group) -> Array:
-        columns = list(group.columns)
-        return (np.array(self.normalizer.high)[columns] - np.array(self.normalizer.low)[columns]) / 2
+        return self.normalizer.units[list(group.columns)]
 
 
 def on_lines(room: Tensor, apart: Tensor) -> Tensor:

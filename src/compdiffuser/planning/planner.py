@@ -33,7 +33,7 @@ from compdiffuser.planning.problem import Chunks, one_each
 from compdiffuser.planning.progress import Watch
 from compdiffuser.planning.regions import Region
 from compdiffuser.planning.repair import choice, repaired
-from compdiffuser.planning.roadmap import LANDMARKS, Roadmap
+from compdiffuser.planning.roadmap import Roadmap
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Search
 from compdiffuser.planning.setting import scaffold_level, set_out
@@ -212,7 +212,7 @@ class Planner:
     @cached_property
     def finer_roadmap(self) -> Roadmap | Carrying | None:
         """The same with more landmarks, between which narrow ways are seen."""
-        return None if self._recorded is None else roadmap_of(self._recorded, self.calibration, FINER * LANDMARKS)
+        return None if self._recorded is None else roadmap_of(self._recorded, self.calibration, FINER)
 
     def advance(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
         """The next wave of each search that is not done, all in one batch (one for each origin, where they differ).

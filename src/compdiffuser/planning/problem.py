@@ -40,7 +40,7 @@ def checked(states: Any, what: str, space: Space, normalizer: Normalizer, enough
         if not np.isfinite(state).all():
             raise UserError(f"the {what} {state.tolist()} is not finite")
         # A posture may be out of the ordinary for a moment; a place that nobody has been near cannot be planned.
-        if (np.abs(space.places(normalizer.normalize(state))) > 1 + MARGIN).any():
+        if (np.abs(space.places(normalizer.normalize(state))) > space.places(normalizer.limits) + MARGIN).any():
             ranges = [(normalizer.low[column], normalizer.high[column]) for column in space.columns]
             limits = " × ".join(f"[{low:.2f}, {high:.2f}]" for low, high in ranges)
             raise UserError(f"the {what} {state.round(3).tolist()} lies outside the data, which covers {limits}")

@@ -80,7 +80,7 @@ def default(preset: Preset) -> Recipe:
     objective = ObjectiveConfig(overlap=chunks.overlap)
     if chunks.most == 1:
         objective = replace(objective, state=0.85)
-    return Recipe(chunked(DenoiserConfig(), preset), objective, TrainConfig())
+    return Recipe(chunked(DenoiserConfig(frame=chunks.frame), preset), objective, TrainConfig())
 
 
 def paper(preset: Preset) -> Recipe:

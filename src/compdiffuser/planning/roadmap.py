@@ -12,22 +12,25 @@ in a learned space.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
 import torch
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import dijkstra
 from torch import Tensor
 
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.landmarks import nearest, neighbours, rarity, spread
+from compdiffuser.planning.support import SEGMENTS, Support
+from compdiffuser.types import Array
 
-LANDMARKS = 1024
-STATES = 8192  # among which they are chosen
+LANDMARKS = 1024  # for as many segments as most data needs; more where there are more
+STATES = 8  # for each landmark, among which they are chosen
 # Distances below are in units of the radius, within which each recorded state has a landmark.
 AROUND = 2.0  # how far around a landmark data is counted
-TOLL = 20.0  # how many times its length an edge costs where there is least data, at most
 BESIDE = 2.0  # up to where two landmarks are joined, or gaps in the data would end ways
-JOINS = 32  # of a landmark, at most: in many dimensions everything is beside everything
 UNSEEN = 3.0  # how many times more a join costs: no segment may ever have led that way
 ENTRANCES = 16  # landmarks around a place, of which the nearest that a free line leads to is taken
 
@@ -55,7 +58,9 @@ class Roadmap:
         """The graph of the recorded segments, with landmarks spread evenly over the places where they begin and end."""
         first, _, last = support.segments.chunk(3, dim=1)
         states = torch.cat([first, last])
-        landmarks, radius = spread(states[:: max(1, len(states) // STATES)], count or LANDMARKS)
+        count = count or landmarks_for(support)
+        chosen = states[:: max(1, len(states) // (STATES * count))]
+        landmarks, radius = spread(chosen, count)
         recorded = torch.stack([nearest(first, landmarks), nearest(last, landmarks)]).unique(dim=1)
         beside = neighbours(landmarks, BESIDE * radius)
         edges = torch.cat([recorded, beside], dim=1)
@@ -80,12 +85,25 @@ class Roadmap:
     def ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
         """The cheapest way [n, P] from each of the starts to its goal, both included; None where none leads."""
         sources, which = self._entrances(starts).unique(return_inverse=True)
-        far = self._costs(sources)
+        costs, before = self._cheapest(sources)
         ends = self._entrances(goals).tolist()
         return [
-            None if torch.isinf(far[row, end]) else torch.cat([start[None], self._back(far[row], end), goal[None]])
+            None if np.isinf(costs[row, end]) else torch.cat([start[None], self._back(before[row], end), goal[None]])
             for start, goal, row, end in zip(starts, goals, which.tolist(), ends, strict=True)
         ]
+
+    def _cheapest(self, sources: Tensor) -> tuple[Array, Array]:
+        """Costs from landmarks [S] to every one, infinite where no way leads, and the one before each: [S, N] both."""
+        costs, before = dijkstra(self._graph, indices=sources.numpy(), return_predecessors=True)
+        return costs, before
+
+    @cached_property
+    def _graph(self) -> csr_array:
+        """Costs from landmark to landmark [N, N]; of several edges between two, the cheapest counts."""
+        costs = self.costs.double().numpy()
+        cheapest = np.lexsort([costs, *self.edges.flip(0).numpy()])
+        pairs, first = np.unique(self.edges.numpy()[:, cheapest], axis=1, return_index=True)
+        return coo_array((costs[cheapest][first], tuple(pairs)), (len(self.landmarks),) * 2).tocsr()
 
     def _entrances(self, points: Tensor) -> Tensor:
         """The number [S] of the landmark at which each of the points [S, P] is on the map."""
@@ -97,40 +115,18 @@ class Roadmap:
         free = self.clear(*lines).view(around.shape)
         return torch.where(free.any(dim=1), around.gather(1, free.float().argmax(dim=1)[:, None])[:, 0], first)
 
-    def _costs(self, sources: Tensor) -> Tensor:
-        """Costs from each of the given landmarks [S] to every one: [S, N], infinite where no way leads."""
-        far = self.landmarks.new_full((len(sources), len(self.landmarks)), torch.inf)
-        far[torch.arange(len(sources), device=far.device), sources] = 0
-        to = self.edges[1].expand(len(sources), -1)
-        while True:  # every round finds the ways of one edge more
-            nearer = far.scatter_reduce(1, to, far[:, self.edges[0]] + self.costs, "amin")
-            if torch.equal(nearer, far):
-                return far
-            far = nearer
-
-    def _back(self, far: Tensor, end: int) -> Tensor:
-        """The landmarks [n, P] on the cheapest way to `end`, by what each of them [N] costs from where it begins.
-
-        Of ways that cost the same, the one of fewest edges: an edge may cost less than a float can add to a long way.
-        """
-        leads = (far[self.edges[0]] + self.costs == far[self.edges[1]]).nonzero()[:, 0]
-        into: dict[int, list[int]] = {}
-        for here, there in self.edges[:, leads].T.tolist():
-            into.setdefault(there, []).append(here)
-        after: dict[int, int | None] = {end: None}
-        queue = deque([end])
-        while far[queue[0]] > 0:
-            there = queue.popleft()
-            for here in into[there]:
-                if here not in after:
-                    after[here] = there
-                    queue.append(here)
-        way: list[int] = []
-        place: int | None = queue[0]
-        while place is not None:
+    def _back(self, before: Array, end: int) -> Tensor:
+        """The landmarks [n, P] on the way to `end`, by the one before each [N]."""
+        way = [end]
+        while (place := int(before[way[-1]])) >= 0:
             way.append(place)
-            place = after[place]
-        return self.landmarks[way]
+        return self.landmarks[way[::-1]]
+
+
+def landmarks_for(support: Support) -> int:
+    """As many for each segment, whatever the size of the data."""
+    groups = max(len(support.sizes), 1)
+    return LANDMARKS * max(1, len(support.segments) // (groups * SEGMENTS))
 
 
 def length(way: Tensor) -> float:
@@ -150,32 +146,3 @@ def paced(way: Tensor, count: int, sizes: Sequence[int] = ()) -> Tensor:
     after = torch.searchsorted(along, wanted).clamp(1, len(way) - 1)
     share = ((wanted - along[after - 1]) / (along[after] - along[after - 1]).clamp(min=1e-9)).clamp(0, 1)
     return torch.lerp(way[after - 1], way[after], share[:, None])
-
-
-def spread(points: Tensor, count: int) -> tuple[Tensor, float]:
-    """Up to `count` of the points [S, P], each the furthest from those before it; and how far others are from them."""
-    chosen = [0]
-    away = (points - points[0]).norm(dim=1)
-    while len(chosen) < count and away.max() > 0:
-        chosen.append(int(away.argmax()))
-        away = torch.minimum(away, (points - points[chosen[-1]]).norm(dim=1))
-    return points[chosen], float(away.max())
-
-
-def neighbours(places: Tensor, radius: float) -> Tensor:
-    """The pairs [2, E] of places [N, P] that lie within `radius` of each other, for each place the nearest `JOINS`."""
-    near, which = torch.cdist(places, places).topk(min(JOINS, len(places)), largest=False)
-    place, rank = (near <= radius).nonzero().T
-    return torch.stack([place, which[place, rank]])
-
-
-def rarity(places: Tensor, states: Tensor, radius: float) -> Tensor:
-    """What rarity of states [S, P] around places [N, P] costs: its square, from 1 where they are usual to `TOLL`."""
-    crowd = torch.stack([(states - place).norm(dim=1).le(radius).sum() for place in places]).float()
-    return (crowd.quantile(0.75) / crowd.clamp(min=1)).square().clamp(1, TOLL)
-
-
-def nearest(points: Tensor, landmarks: Tensor) -> Tensor:
-    """The number [S] of the landmark [N, P] nearest to each point [S, P]."""
-    # Not by a matrix product, whose digits depend on the size of the batch.
-    return torch.cdist(points, landmarks, compute_mode="donot_use_mm_for_euclid_dist").argmin(dim=1)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.spatial import KDTree
 from torch import Tensor
 
 from compdiffuser.checks import typed
@@ -25,7 +26,10 @@ from compdiffuser.planning.moves import split_groups
 from compdiffuser.types import UserError
 
 SPAN = 8  # steps of a segment, of which the first, middle and last state count
-SEGMENTS = 16_384  # for each position group
+SEGMENTS = 16_384  # for each position group, at first
+STATES = 64  # of the data for each segment, at least, where one thing moves in a world that so few cannot cover
+CLOSE, USUAL = 6.0, 0.995  # longest steps that this share of other windows strays at most, where segments are enough
+MANY = 32_768  # segments from which on a CPU asks a tree for the nearest
 ELEMENTS = 2**25  # distances computed at a time
 UNIT = 0.99  # share of the windows that stray less than a unit, where there are several groups
 LEAST = 0.01  # of a unit, for a thing that never moves
@@ -85,6 +89,8 @@ class Support:
     def strays_of_groups(self, places: Tensor) -> list[Tensor]:
         """The same distance for each group by itself."""
         own = self._of_groups(segments_of(places))  # [M, n, 3·size] each
+        if self._tree is not None:
+            return [self._by_tree(own[0])]
         return [self._furthest(mine, recorded) for mine, recorded in zip(own, self._recorded, strict=True)]
 
     def strangest(self, places: Tensor) -> int:
@@ -102,6 +108,17 @@ class Support:
     @cached_property
     def _recorded(self) -> list[Tensor]:
         return self._of_groups(self.segments)
+
+    @cached_property
+    def _tree(self) -> KDTree | None:
+        """Finds the nearest of many segments of one group on a CPU; a GPU compares with all in no more time."""
+        many = len(self.segments) > MANY and not self.sizes and self.segments.device.type == "cpu"
+        return KDTree(self.segments.numpy()) if many else None
+
+    def _by_tree(self, own: Tensor) -> Tensor:
+        assert self._tree is not None
+        far, _ = self._tree.query(own.flatten(0, 1).numpy())
+        return torch.from_numpy(far).to(own.dtype).view(own.shape[:2]).amax(dim=1)
 
     def _of_groups(self, segments: Tensor) -> list[Tensor]:
         if not self.sizes:
@@ -132,22 +149,39 @@ def segments_of(places: Tensor) -> Tensor:
     return pieces[..., [0, middle, SPAN]].transpose(2, 3).flatten(2)
 
 
+def drawn(windows: Windows, count: int, generator: torch.Generator) -> Tensor:
+    """Segments [count, 3·P] of the data, in half precision as they are kept."""
+    segments = segments_of(windows.space.places(windows.sample(count, generator)))
+    chosen = torch.randint(segments.shape[1], (count,), generator=generator, device=segments.device)
+    return segments[torch.arange(count, device=segments.device), chosen].half().float()
+
+
+def _denser(support: Support, kept: Windows, others: Tensor, generator: torch.Generator) -> Support:
+    """Twice as many segments, again and again, until windows of other episodes [M, H, P] lie close to them."""
+    steps = others.diff(dim=1).norm(dim=-1).flatten()
+    close = CLOSE * float(np.quantile(steps.cpu().numpy(), 0.9999))
+    while 2 * len(support.segments) <= len(kept.states) // STATES:
+        if float(np.quantile(support.stray(others).cpu().numpy(), USUAL)) <= close:
+            break
+        more = [drawn(kept, SEGMENTS, generator) for _ in range(len(support.segments) // SEGMENTS)]
+        support = replace(support, segments=torch.cat([support.segments, *more]))
+    return support
+
+
 def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -> Support | None:
-    """Sample `count` segments of the data, and measure windows of other episodes by them.
+    """Sample `count` segments of the data, by default as many as cover it, and measure other episodes by them.
 
     None where chunks are shorter than a segment. A single episode has to measure itself.
     """
     if windows.horizon <= SPAN:
         return None
     sizes = tuple(windows.space.sizes)
-    count = count or SEGMENTS * len(sizes)
     generator = torch.Generator(windows.states.device).manual_seed(seed + 1)
     kept, held = windows.held_out(HELD_OUT, generator)
-    segments = segments_of(kept.space.places(kept.sample(count, generator)))
-    chosen = torch.randint(segments.shape[1], (count,), generator=generator, device=segments.device)
-    segments = segments[torch.arange(count, device=segments.device), chosen]
-    support = Support(segments.half().float(), (), sizes if len(sizes) > 1 else ())
+    support = Support(drawn(kept, count or SEGMENTS * len(sizes), generator), (), sizes if len(sizes) > 1 else ())
     others = held.space.places(held.sample(WINDOWS, generator))
+    if count is None and not support.sizes:
+        support = _denser(support, kept, others, generator)
     if support.sizes:
         far = [np.quantile(each.cpu().numpy(), UNIT) for each in support.strays_of_groups(others)]
         support = replace(support, units=tuple(max(float(each), LEAST) for each in far))

@@ -6,11 +6,12 @@ import copy
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,7 +23,7 @@ from compdiffuser.diffusion.objective import ObjectiveConfig, check_levels
 from compdiffuser.domains import Space
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
-from compdiffuser.planning.calibration import calibrate
+from compdiffuser.planning.calibration import WINDOWS, calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.postures import Postures, measure_postures
 from compdiffuser.planning.recipes import chunked, recipe_for
@@ -35,6 +36,9 @@ from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.run import run_training
 from compdiffuser.types import Episodes
+
+REACH = 0.87
+"""Normalized distance between the ends of chunks that go furthest, in the giant maze."""
 
 
 @only_writer
@@ -71,6 +75,8 @@ def train_planner(
     check_levels(objective, formulation(model.formulation))
     episodes = standing(episodes, preset.domain.body)
     normalizer = normalizer_of(episodes, preset.space)
+    if model.frame == "chunk":
+        normalizer = in_chunks(normalizer, windows_of(episodes, preset, normalizer, torch.device("cpu")))
     windows = windows_of(episodes, preset, normalizer, device)
     torch.manual_seed(config.seed)
     denoiser = Denoiser(model).to(device)
@@ -167,6 +173,21 @@ def normalizer_of(episodes: Episodes, space: Space) -> Normalizer:
             low[column] = min(normalizer.low[each] for each in shared)
             high[column] = max(normalizer.high[each] for each in shared)
     return Normalizer(tuple(low), tuple(high))
+
+
+def in_chunks(normalizer: Normalizer, windows: Windows) -> Normalizer:
+    """The same with units in which chunks reach as far as in the giant maze, along every axis of a position.
+
+    Noise levels are then the same distances whatever the size of the world.
+    """
+    chunks = windows.sample(WINDOWS, torch.Generator(windows.states.device).manual_seed(0))
+    span = normalizer.limits
+    for _, columns in windows.space.positions:
+        units = normalizer.units[list(columns)]
+        gone = (chunks[:, -1] - chunks[:, 0])[:, list(columns)].cpu().numpy() * units
+        unit = float(np.quantile(np.linalg.norm(gone, axis=1), 0.999)) / REACH
+        span[list(columns)] = np.maximum(units / max(unit, 1e-9), 1)
+    return replace(normalizer, span=tuple(map(float, span)))
 
 
 def windows_of(episodes: Episodes, preset: Preset, normalizer: Normalizer, device: torch.device) -> Windows:

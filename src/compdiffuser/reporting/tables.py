@@ -169,6 +169,8 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "exhaustion": partial(render_grid, group="exhaustion"),
     "artifacts": partial(render_speed, group="artifacts"),
     "onnx": partial(render_speed, group="onnx"),
+    "growing": partial(render_grid, group="growing"),
+    "chains": partial(render_grid, group="chains"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),
 }

@@ -19,11 +19,13 @@ GIANT = preset("pointmaze-giant-stitch-v0")
 PAPER = recipe_for("paper", GIANT)
 SMALL = {"width": 8, "depth": 2, "batch": 4, "steps": 3, "log_every": 1}
 OTHER = {
-    "formulation": "default", "neighbours": "channels", "ends": "channels", "sides": "apart", "ahead_by": "uniform",
-    "schedule": "cosine", "precision": "tf32", "width": 64, "depth": 3, "drop": 0.05, "state": 0.25, "ahead": 0.25,
-    "nothing": 0.125, "ahead_ratio": 0.25, "batch": 7, "learning_rate": 0.001, "warmup": 3, "weight_decay": 0.5,
-    "beta2": 0.5, "clip": 2.0, "ema": 0.5, "ema_every": 3, "updates_per_replay": 5, "checkpoint_every": 11,
-    "log_every": 13, "positions": 0.25, "steps": 17, "seed": 19, "time_limit": 23.0,
+    "formulation": "default", "neighbours": "channels", "ends": "channels", "frame": "chunk", "sides": "apart",
+    "ahead_by": "uniform", "schedule": "cosine", "precision": "tf32", "width": 64, "depth": 3,
+    "drop": 0.05, "state": 0.25, "ahead": 0.25, "nothing": 0.125, "ahead_ratio": 0.25,
+    "batch": 7, "learning_rate": 0.001,
+    "warmup": 3, "weight_decay": 0.5, "beta2": 0.5, "clip": 2.0, "ema": 0.5, "ema_every": 3,
+    "updates_per_replay": 5, "checkpoint_every": 11, "log_every": 13, "positions": 0.25, "steps": 17,
+    "seed": 19, "time_limit": 23.0,
 }  # fmt: skip
 """Another value than the paper's for every field."""
 

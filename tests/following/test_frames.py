@@ -26,10 +26,16 @@ from compdiffuser.types import UserError
 MEDIUM = preset("humanoidmaze-medium-stitch-v0")
 SMALL = {"hidden": (32, 32), "frame": "heading", "horizons": (8, 80)}
 STORED = {
-    "medium": [-0.993322, -1.0, -1.0, -0.651961, -0.077174, -1.0, -0.581756, 0.574969],
-    "giant": [-0.558516, -1.0, -1.0, -0.534712, 0.026325, -1.0, -0.548967, 0.684284],
+    "medium-explore": (
+        "world",
+        [-0.503812, 0.106157, -0.301278, -0.394266, -0.159967, -0.459978, -0.534332, -0.063675],
+    ),
+    "large-explore": ("world", [-0.245499, -0.134789, -0.30896, -0.268358, -0.039022, -0.646644, -0.700735, 0.080306]),
+    "giant-stitch": ("heading", [0.88671, -1.0, 0.345871, 0.379114, -0.426142, 0.792184, 1.0, -0.401273]),
 }
-"""What shipped ants do at np.linspace(-1, 1, 29), told to go to (0.6, −0.3); print `acted` there to renew it."""
+"""The frame of shipped ants, and what they do at np.linspace(-1, 1, 29), told to go to (0.6, −0.3).
+
+Print `acted` there to renew it."""
 ANT = InverseDynamicsConfig(29, 8, body="ant", **SMALL)
 HUMANOID = InverseDynamicsConfig(69, 21, body="humanoid", **SMALL)
 
@@ -200,13 +206,14 @@ def test_mistakes_are_sentences(humanoid):
     assert BODIES["humanoid"].control["frame"] == "heading"
 
 
-@pytest.mark.parametrize("size", ["medium", "giant"])
-def test_shipped_ants_act_as_they_always_did(size):
-    controller = load_controller(pretrained_folder() / "controllers" / f"antmaze-{size}-stitch-v0")
-    assert controller.network.config.frame == "world"
+@pytest.mark.parametrize("name", STORED)
+def test_shipped_ants_act_as_they_always_did(name):
+    controller = load_controller(pretrained_folder() / "controllers" / f"antmaze-{name}-v0")
+    frame, stored = STORED[name]
+    assert controller.network.config.frame == frame
     assert controller.estimator is None
     acted = controller(np.linspace(-1, 1, 29)[None], np.array([[0.6, -0.3]]))
-    np.testing.assert_allclose(acted[0], STORED[size], atol=1e-5)
+    np.testing.assert_allclose(acted[0], stored, atol=1e-5)
 
 
 @pytest.mark.slow

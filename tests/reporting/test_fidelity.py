@@ -10,7 +10,7 @@ LISTED = [name for row in ROWS for name in row.fields]
 ELSEWHERE = {
     # Follow from the dataset, and are told of its chunks.
     "model.horizon", "model.overlap", "model.dim", "model.network", "objective.overlap", "chunks.stride", "chunks.most",
-    "chunks.scaffold", "chunks.back_padding",
+    "chunks.scaffold", "chunks.back_padding", "chunks.frame", "model.frame",
     # Without effect on what is learned or planned by the paper's way.
     "objective.ahead_ratio", "sampler.window", "plan.sampler", "plan.certify", "plan.wave", "plan.support",
     "training.precision", "training.updates_per_replay", "training.checkpoint_every", "training.log_every",

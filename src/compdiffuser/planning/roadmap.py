@@ -27,7 +27,7 @@ from compdiffuser.planning.support import SEGMENTS, Support
 from compdiffuser.types import Array
 
 LANDMARKS = 1024  # for as many segments as most data needs; more where there are more
-STATES = 8  # for each landmark, among which they are chosen
+STATES = 8192  # among which they are chosen, likewise
 # Distances below are in units of the radius, within which each recorded state has a landmark.
 AROUND = 2.0  # how far around a landmark data is counted
 BESIDE = 2.0  # up to where two landmarks are joined, or gaps in the data would end ways
@@ -58,9 +58,8 @@ class Roadmap:
         """The graph of the recorded segments, with landmarks spread evenly over the places where they begin and end."""
         first, _, last = support.segments.chunk(3, dim=1)
         states = torch.cat([first, last])
-        count = count or landmarks_for(support)
-        chosen = states[:: max(1, len(states) // (STATES * count))]
-        landmarks, radius = spread(chosen, count)
+        chosen = states[:: max(1, len(states) // (STATES * _growth(support)))]
+        landmarks, radius = spread(chosen, count or landmarks_for(support))
         recorded = torch.stack([nearest(first, landmarks), nearest(last, landmarks)]).unique(dim=1)
         beside = neighbours(landmarks, BESIDE * radius)
         edges = torch.cat([recorded, beside], dim=1)
@@ -125,8 +124,12 @@ class Roadmap:
 
 def landmarks_for(support: Support) -> int:
     """As many for each segment, whatever the size of the data."""
-    groups = max(len(support.sizes), 1)
-    return LANDMARKS * max(1, len(support.segments) // (groups * SEGMENTS))
+    return LANDMARKS * _growth(support)
+
+
+def _growth(support: Support) -> int:
+    """How many times more segments there are than most data needs."""
+    return max(1, len(support.segments) // (max(len(support.sizes), 1) * SEGMENTS))
 
 
 def length(way: Tensor) -> float:

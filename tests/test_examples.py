@@ -42,7 +42,8 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "numbers"), [("warehouse", 2), ("drone", 3), pytest.param("arm", 12, marks=pytest.mark.long)]
+    ("name", "numbers"),
+    [("warehouse", 2), *(pytest.param(*other, marks=pytest.mark.long) for other in (("drone", 3), ("arm", 12)))],
 )
 def test_an_example_goes_the_whole_way(name, numbers, folder, capsys):
     world = ["--domain", str(EXAMPLES / f"{name}.py")]

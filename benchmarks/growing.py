@@ -1,6 +1,6 @@
 """Worlds of one, two and four times the giant maze's side: data, training, planning and evaluation, from nothing.
 
-    python benchmarks/growing.py --hardware "one H200"             # all sizes, about 35 minutes
+    python benchmarks/growing.py --hardware "one H200"             # all sizes
     python benchmarks/growing.py --sides 1 2 --seconds 180 360     # some of them
 
 The data of the next size is recorded while the one before trains. Pairs of random places at least half the longest way

@@ -1,8 +1,8 @@
 """What a body could do at best: perfect and recorded plans for its controller, and the experts that made the data.
 
 None of these figures is a planner's. Perfect plans come from breadth-first search, recorded ones from held-out
-episodes; both say how much of a planner's failure is its controller's. Soccer's experts act themselves, on paths from
-breadth-first search: no imitation of their data does better.
+episodes; both say how much of a planner's failure is its controller's. The experts of ants and of soccer act
+themselves, on paths from breadth-first search: no imitation of their data does better.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from compdiffuser.data.regions import path
+from compdiffuser.data.walking import Ways, towards
 from compdiffuser.domains.body import AntBall
 from compdiffuser.domains.domain import Stepped, World
 from compdiffuser.domains.mazes import Cell, Maze
@@ -135,6 +136,29 @@ def walked(preset: Preset) -> Preset:
     make = partial(WalkedWorld, preset.domain.make)
     world = replace(preset.domain, make=make, goal_groups=("agent",), goal_radius=ARRIVED)
     return replace(preset, domain=world)
+
+
+class WalkingExpert:
+    """A `Policy`: the expert that walked the data, from cell to cell of the shortest way, without noise."""
+
+    def __init__(self, preset: Preset) -> None:
+        assert preset.maze is not None
+        self.maze, self.ways = preset.maze, Ways(preset.maze)
+        self.walker = load_expert(preset.domain.body.experts[0])[0]
+
+    def reset(self, observations: Array, goals: Array) -> None:
+        self.goals = goals[:, :2].copy()
+
+    def act(self, observations: Array, active: Array) -> Array:
+        ways = [
+            towards(seen, goal if self.maze.cell(seen) == self.maze.cell(goal) else self.next(seen, goal))
+            for seen, goal in zip(observations[:, :2], self.goals, strict=True)
+        ]
+        return self.walker.act(observations, np.array(ways))
+
+    def next(self, here: Array, goal: Array) -> Array:
+        """The centre [2] of the cell after the one that `here` lies in."""
+        return np.array(self.ways.following(here, self.maze.cell(goal)))
 
 
 class SoccerExperts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from ceilings import Perfect, Recorded, SoccerExperts, held_out, walked
+from ceilings import Perfect, Recorded, SoccerExperts, WalkingExpert, held_out, walked
 from reproduce import Clock
 
 from compdiffuser.artifact import CONFIG
@@ -59,8 +59,9 @@ def cells_of(options: Benchmark, dataset: Preset) -> list[Cell]:
     body = dataset.domain.body
     faces = body.heading(np.zeros((1, body.width or 2))) is not None
     makers: dict[str, Callable[[], Iterator[Cell]]] = {}
+    if with_ball or (faces and body.experts):
+        makers["experts"] = lambda: experts(options, dataset, SoccerExperts if with_ball else WalkingExpert)
     if with_ball:
-        makers["experts"] = lambda: experts(options, dataset)
         makers["recorded"] = lambda: recorded(options, dataset)
     else:
         makers["perfect"] = lambda: perfect(options, dataset)
@@ -103,11 +104,11 @@ def recorded(options: Benchmark, dataset: Preset) -> Iterator[Cell]:
         yield Cell(f"recorded-{kind}", task, limit, begin, about)
 
 
-def experts(options: Benchmark, dataset: Preset) -> Iterator[Cell]:
-    """Soccer's experts themselves."""
+def experts(options: Benchmark, dataset: Preset, kind: Callable[[Preset], Policy]) -> Iterator[Cell]:
+    """The experts themselves."""
     about = {"method": "experts", "data": "regenerated", "made_of": {}}
     limit = options.step_limit or dataset.evaluation.step_limit
-    yield Cell("experts", dataset, limit, lambda seed: Try(SoccerExperts(dataset)), about)
+    yield Cell("experts", dataset, limit, lambda seed: Try(kind(dataset)), about)
 
 
 def learned(options: Benchmark, dataset: Preset) -> tuple[InverseController, dict[str, Any]]:

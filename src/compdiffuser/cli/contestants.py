@@ -197,8 +197,10 @@ def plan_config(options: Eval) -> PlanConfig:
 
 
 def sampler_name(options: Eval, planner: Planner) -> str:
-    """Its name in results, which also says where plans begin if that differs from the preset."""
-    usual = planner.preset.chunks.scaffold if options.sampler == "default" else None
+    """Its name in results, which also says where plans begin if that is not usual."""
+    from compdiffuser.planning.setting import usual_level
+
+    usual = usual_level(planner) if options.sampler == "default" else None
     if planner.scaffold == usual:
         return options.sampler
     begun = "noise" if planner.scaffold is None else f"scaffold {planner.scaffold:g}"

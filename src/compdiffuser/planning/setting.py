@@ -32,6 +32,12 @@ POSTURES = 1.0
 """σ up to which scaffolds are noised where postures are planned, which are found on the way."""
 
 
+def usual_level(planner: Planner) -> float | None:
+    """σ up to which scaffolds are noised where nothing else is asked for."""
+    usual = planner.preset.chunks.scaffold
+    return usual if usual is None or planner.space.only_places else POSTURES
+
+
 def scaffold_level(planner: Planner) -> float | None:
     """σ up to which scaffolds are noised; None where all fresh candidates begin from pure noise.
 
@@ -42,10 +48,7 @@ def scaffold_level(planner: Planner) -> float | None:
         raise UserError(f"a scaffold of level {asked} was asked for, but no recorded postures are known here")
     if planner.support is None or not planner.lays:
         return None
-    if asked != "auto":
-        return asked
-    usual = planner.preset.chunks.scaffold
-    return usual if usual is None or planner.space.only_places else POSTURES
+    return usual_level(planner) if asked == "auto" else asked
 
 
 @dataclass(frozen=True)

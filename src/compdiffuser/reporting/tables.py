@@ -42,6 +42,8 @@ from compdiffuser.reporting.walkers import (
     HUMANOIDMAZE_ENDINGS,
     HUMANOIDMAZE_PARTS,
     LONGEST_ROWS,
+    WHOLE_ENDINGS,
+    WHOLE_STATES,
 )
 
 _DATASETS = tuple(
@@ -134,6 +136,8 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "antmaze": ANTMAZE.render,
     "antmaze-parts": ANTMAZE_PARTS.render,
     "antmaze-failures": partial(render_failures, rows=ANTMAZE_ENDINGS),
+    "whole-states": WHOLE_STATES.render,
+    "whole-states-failures": partial(render_failures, rows=WHOLE_ENDINGS),
     "controller-horizons": HORIZONS.render,
     "humanoidmaze": HUMANOIDMAZE.render,
     "humanoidmaze-parts": HUMANOIDMAZE_PARTS.render,
@@ -159,6 +163,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "baseline-speed": partial(render_grid, group="baselines"),
     "antmaze-speed": partial(render_speed, group="antmaze"),
     "humanoidmaze-speed": partial(render_speed, group="humanoidmaze"),
+    "whole-states-speed": partial(render_speed, group="dimensions"),
     "antsoccer-speed": partial(render_speed, group="antsoccer"),
     "page-speed": partial(render_speed, group="page"),
     "serving": partial(render_speed, group="serving"),

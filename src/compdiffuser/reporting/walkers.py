@@ -29,8 +29,15 @@ ANT_ROWS: tuple[Row, ...] = tuple(
         ("antmaze-large-explore-v0", 1000),
     )
 )
+WHOLE_ROWS: tuple[Row, ...] = tuple(
+    (f"{title}, {dims}D", {**row, "dims": (None, 2) if dims == 2 else dims})
+    for title, row in ANT_ROWS[: len(SIZES)]
+    for dims in (2, 15, 29)
+)
+"""Ants whose plans hold x and y, the posture too (15D), or all of an observation (29D)."""
 _OWN: Result = {"steps_limit": ANY, "dims": ANY}
 """Of a ceiling: it has its own limit, and plans nothing."""
+_EXPERTS = ("experts on a breadth-first path", {**MEASURED, "cell": "experts", **_OWN})
 
 
 def _limited(title: str, wanted: Result, paper: int, benchmark: int) -> tuple[Row, Row]:
@@ -65,8 +72,10 @@ ANTMAZE_PARTS = Table(
         ("GSC on our network", {**ONE_PLAN[1], "sampler": "gsc"}),
         ("ours, from pure noise", {**ONE_PLAN[1], "sampler": "noise"}),
         ("ours", ONE_PLAN[1]),
+        _EXPERTS,
     ),
 )
+WHOLE_STATES = Table("dataset", WHOLE_ROWS, (PAPER, BEST, ONE_PLAN, REPLANNING))
 HORIZONS = Table(
     "maze",
     tuple(
@@ -86,7 +95,6 @@ HUMANOIDMAZE = Table("dataset", HUMANOID_ROWS, (GSC, PAPER, BEST, ONE_PLAN, REPL
 HUMANOIDMAZE_PARTS = Table("dataset", HUMANOID_ROWS, (_NOISE, _TRUE, _PERFECT, _PERFECT_TRUE))
 
 _OUR_GSC = ("GSC on our network", {**DEFAULT, "sampler": "gsc", "replan": ANY})
-_EXPERTS = ("experts on a breadth-first path", {**MEASURED, "cell": "experts", **_OWN})
 _RECORDED = tuple(
     (f"controller on recorded plans, {what}", {**MEASURED, "cell": f"recorded-{kind}", **_OWN})
     for what, kind in (("walking", "navigate"), ("dribbling", "dribble"))
@@ -117,6 +125,7 @@ def _endings(rows: tuple[Row, ...], columns: tuple[Row, ...]) -> tuple[Row, ...]
     return tuple((f"{title}, {way}", {**row, **wanted}) for title, row in rows for way, wanted in ways)
 
 
+WHOLE_ENDINGS = _endings(WHOLE_ROWS, (ONE_PLAN, REPLANNING))
 ANTMAZE_ENDINGS = _endings(ANT_ROWS, (ONE_PLAN, REPLANNING))
 HUMANOIDMAZE_ENDINGS = _endings(
     LONGEST_ROWS[: len(SIZES)], (ONE_PLAN, REPLANNING, _NOISE, _TRUE, _PERFECT, _PERFECT_TRUE)

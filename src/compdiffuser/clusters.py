@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -35,14 +36,14 @@ def on_ray(
     from ray.exceptions import RayError, RayTaskError
 
     task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES)(_in_worker)
-    shared, waiting = ray.put(function), iter(enumerate(jobs))
+    shared, here, waiting = ray.put(function), _surroundings(), iter(enumerate(jobs))
     # Without a limit, two jobs for each CPU that is there: one runs, and the next one waits.
     limit = workers or max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
     running: dict[Any, int] = {}
     try:
         while True:
             while len(running) < limit and (following := next(waiting, None)) is not None:
-                running[task.remote(shared, following[1])] = following[0]
+                running[task.remote(shared, following[1], here)] = following[0]
             if not running:
                 return
             done, _ = ray.wait(list(running), num_returns=1)
@@ -59,9 +60,18 @@ def on_ray(
             ray.cancel(left, force=True)
 
 
-def _in_worker(function: Callable[[Job], Result], job: Job) -> Result:
+def _surroundings() -> tuple[str, dict[str, str]]:
+    """The present folder, and the variables that tell where data is: those of a job are the same."""
+    return os.getcwd(), {name: value for name, value in os.environ.items() if name.startswith("COMPDIFFUSER_")}
+
+
+def _in_worker(function: Callable[[Job], Result], job: Job, here: tuple[str, dict[str, str]]) -> Result:
     """Do a job in a worker, which ends with its node: what it writes to is then free for the one that follows it."""
     _watch(os.getppid())
+    folder, variables = here
+    with suppress(OSError):  # a node that does not see the folder can do what needs no files
+        os.chdir(folder)
+    os.environ.update(variables)
     return function(job)
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from compdiffuser.artifact import CONFIG
 from compdiffuser.cli import main
+from compdiffuser.cli.driving import drive
+from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.sweeping import read_sweep
 from compdiffuser.files import read_json
 from compdiffuser.presets import preset
@@ -152,6 +154,14 @@ def test_runs_are_evaluated_and_an_evaluation_that_changed_is_done_again(monkeyp
     monkeypatch.setattr(Updater, "update", lambda *given: pytest.fail("something is trained again"))
     assert sweep(text.replace("'1'", "'1,2'")) == 0
     assert read_json("runs/s/sweep.json")["runs"][0]["episodes"] == 2
+    # The same episodes, seed by seed as a cluster drives them.
+    options = Eval(str(Path("runs/s", run["folder"])), method="gcbc", tasks="1", episodes=1, seeds=2, workers=0)
+    contestant, jobs = options.contestant(), [(options, seed, ()) for seed in (0, 1)]
+    far = [drive(job) for job in jobs]
+    for driven in far:
+        contestant.add(driven)
+    assert contestant.summary([driven.episodes for driven in far]) == options.measured()
+    assert main(["eval", options.name, "--method", "gcbc", "--engine", "ray", "--png", "a.png"]) == 2
 
 
 def test_the_example_is_a_sweep(monkeypatch):

@@ -106,7 +106,9 @@ class Eval:
     """Task whose first episode is filmed; by default the first one that is evaluated."""
 
     def run(self) -> int:
-        tasks, contestant = self.task_numbers(), self.contestant()
+        tasks = self.task_numbers()
+        self._check_outputs()
+        contestant = self.contestant()
         preset, pictures = contestant.preset, self._pictures()
         self._refuse_nowhere(preset)
         pictures.check_task(preset, tasks)
@@ -204,6 +206,14 @@ class Eval:
 
         return Pictures(self.plots, self.png, self.video, self.video_task)
 
+    def _check_outputs(self) -> None:
+        """Raise UserError for what could not be written."""
+        from compdiffuser.files import check_writable
+
+        self._pictures().check()
+        if self.out is not None:
+            check_writable(self.out)
+
     def _checked(self) -> tuple[list[int] | None, int | Literal["auto", "default"]]:
         """Task numbers (None: all) and chunks. Raises UserError for what is neither."""
         if self.seeds is not None and self.seeds < 1:
@@ -219,11 +229,6 @@ class Eval:
         numbers = self.tasks.split(",")
         if self.tasks != "all" and not all(number.strip().isdigit() for number in numbers):
             raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")
-        self._pictures().check()
-        if self.out is not None:
-            from compdiffuser.files import check_writable
-
-            check_writable(self.out)
         tasks = None if self.tasks == "all" else [int(number) for number in numbers]
         words: dict[str, Literal["auto", "default"]] = {"auto": "auto", "default": "default"}
         return tasks, words[self.chunks] if self.chunks in words else int(self.chunks)

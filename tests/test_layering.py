@@ -20,6 +20,7 @@ ORDER = [
     "restoring",
     "progress",
     "runs",
+    "clusters",
     "parallel",
     "domains",
     "presets",

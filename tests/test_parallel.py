@@ -1,12 +1,9 @@
 import sys
 import time
 
-import numpy as np
 import pytest
 
 from compdiffuser import parallel
-from compdiffuser.data.shards import Shard, record_shard
-from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
 
@@ -57,21 +54,6 @@ def test_wrong_engines_and_workers_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match=r"needs Ray, which is not installed: pip install 'compdiffuser\[ray\]'"):
         parallel.run(slow_square, [1], engine="ray")
-
-
-@pytest.mark.slow
-def test_ray_records_what_local_processes_record():
-    ray = pytest.importorskip("ray")
-    umaze = preset("robotics-pointmaze-umaze-v0")
-    shards = [Shard(umaze, "train", first, 2, seed=0) for first in (0, 2)]
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
-    try:
-        far = parallel.run(record_shard, shards, workers=2, engine="ray")
-    finally:
-        ray.shutdown()
-    for found, expected in zip(far, map(record_shard, shards), strict=True):
-        for name, array in expected.fields.items():
-            np.testing.assert_array_equal(found.fields[name], array)
 
 
 def test_workers_that_are_kept_find_modules_that_came_later(tmp_path, monkeypatch):

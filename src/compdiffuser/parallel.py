@@ -1,4 +1,4 @@
-"""Independent jobs over local processes or a Ray cluster, through joblib. Results do not depend on the engine.
+"""Independent jobs over local processes, through joblib, or a Ray cluster. Results do not depend on the engine.
 
 `run` gives the results in the order of the jobs; `stream` gives them as they finish, each with its job's number.
 Local workers end when their parent does, however that ends.
@@ -10,12 +10,13 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from compdiffuser.clusters import RETRIES, on_ray
 from compdiffuser.progress import progress_bar
 from compdiffuser.runs import end_with
 from compdiffuser.shortages import WorkerError
@@ -35,12 +36,14 @@ def run(
     workers: int | None = None,
     engine: str = "local",
     progress: str | None = None,
+    cpus: float = 1,
+    gpus: float = 0,
 ) -> list[Result]:
     """`[function(job) for job in jobs]`, spread over workers (all cores by default).
 
-    `progress` labels a bar on stderr; without a label nothing is shown.
+    `progress` labels a bar on stderr; without a label nothing is shown. On Ray, each job takes so many CPUs and GPUs.
     """
-    finished = dict(stream(function, jobs, workers, engine, progress))
+    finished = dict(stream(function, jobs, workers, engine, progress, cpus, gpus))
     return [finished[number] for number in range(len(jobs))]
 
 
@@ -50,40 +53,48 @@ def stream(
     workers: int | None = None,
     engine: str = "local",
     progress: str | None = None,
+    cpus: float = 1,
+    gpus: float = 0,
 ) -> Iterator[tuple[int, Result]]:
     """Job numbers and results as they finish."""
     if engine not in ENGINES:
         raise UserError(f"unknown engine '{engine}'; known engines: {', '.join(ENGINES)}")
     if workers is not None and workers < 1:
         raise UserError(f"the number of workers is at least 1, not {workers}")
-    results = _results(function, jobs, workers, engine)
+    results = _local(function, jobs, workers) if engine == "local" else on_ray(function, jobs, workers, cpus, gpus)
     return results if progress is None else _shown(results, len(jobs), progress)
 
 
-def _results(
-    function: Callable[[Job], Result], jobs: Sequence[Job], workers: int | None, engine: str
-) -> Iterator[tuple[int, Result]]:
-    numbered = [joblib.delayed(_numbered)(function, number, job) for number, job in enumerate(jobs)]
-    if engine == "local":
-        limit = min(workers or joblib.cpu_count(), max(len(jobs), 1))
-        # Workers are kept for the next call; where this process finds other modules by then, new ones take their place.
-        watched = {"initializer": _begin, "initargs": (os.getpid(), tuple(sys.path))}
-        made = joblib.Parallel(n_jobs=limit, return_as="generator_unordered", backend="loky", **watched)(numbered)
+def _local(function: Callable[[Job], Result], jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[int, Result]]:
+    """Where a worker is killed, those that are left unfinished run again in new ones."""
+    left, deaths = dict(enumerate(jobs)), 0
+    while left:
         try:
-            while (result := next(made, None)) is not None:
-                yield result
+            for number, result in _once(function, left, workers):
+                deaths = 0
+                del left[number]
+                yield number, result
         except TerminatedWorkerError:
-            raise WorkerError("a worker process ended; if memory ran out, use fewer workers") from None
-        finally:
-            with warnings.catch_warnings():  # of jobs that are given up, which whoever gave them up knows
-                warnings.simplefilter("ignore")
-                made.close()
-        return
-    with _ray(workers):
-        # Ray's backend gives whole lists only; rounds of a few jobs per worker keep results coming.
-        size = 4 * joblib.effective_n_jobs(workers or -1)
-        for first in range(0, len(numbered), size):
-            yield from joblib.Parallel(n_jobs=workers or -1)(numbered[first : first + size])
+            deaths += 1
+            if deaths > RETRIES:
+                raise WorkerError("a worker process ended; if memory ran out, use fewer workers") from None
+
+
+def _once(
+    function: Callable[[Job], Result], jobs: Mapping[int, Job], workers: int | None
+) -> Iterator[tuple[int, Result]]:
+    numbered = [joblib.delayed(_numbered)(function, number, job) for number, job in jobs.items()]
+    limit = min(workers or joblib.cpu_count(), len(jobs))
+    # Workers are kept for the next call; where this process finds other modules by then, new ones take their place.
+    watched = {"initializer": _begin, "initargs": (os.getpid(), tuple(sys.path))}
+    made = joblib.Parallel(n_jobs=limit, return_as="generator_unordered", backend="loky", **watched)(numbered)
+    try:
+        while (result := next(made, None)) is not None:
+            yield result
+    finally:
+        with warnings.catch_warnings():  # of jobs that are given up, which whoever gave them up knows
+            warnings.simplefilter("ignore")
+            made.close()
 
 
 def _begin(parent: int, path: tuple[str, ...]) -> None:
@@ -94,20 +105,6 @@ def _begin(parent: int, path: tuple[str, ...]) -> None:
 
 def _numbered(function: Callable[[Job], Result], number: int, job: Job) -> tuple[int, Result]:
     return number, function(job)
-
-
-def _ray(workers: int | None) -> Any:
-    """Ray as joblib's backend, within a `with`."""
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError as error:
-        raise UserError("engine 'ray' needs Ray, which is not installed: pip install 'compdiffuser[ray]'") from error
-    if not ray.is_initialized():
-        # Joins the cluster that RAY_ADDRESS names, else starts one on this machine.
-        ray.init(log_to_driver=False, configure_logging=False)
-    register_ray()
-    return joblib.parallel_config(backend="ray", n_jobs=workers or -1)
 
 
 def _shown(results: Iterable[Result], total: int, label: str) -> Iterator[Result]:

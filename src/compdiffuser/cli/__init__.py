@@ -25,6 +25,7 @@ from compdiffuser.cli.plan import Plan
 from compdiffuser.cli.push import Push
 from compdiffuser.cli.report import Report
 from compdiffuser.cli.serve import Serve
+from compdiffuser.cli.sweep import Sweep
 from compdiffuser.cli.train import Train
 from compdiffuser.cli.train_controller import TrainController
 from compdiffuser.cli.worlds import load_worlds, without_worlds
@@ -72,6 +73,7 @@ Commands = (
     | Annotated[TrainController, tyro.conf.subcommand("train-controller")]
     | Annotated[Plan, tyro.conf.subcommand("plan")]
     | Annotated[Eval, tyro.conf.subcommand("eval")]
+    | Annotated[Sweep, tyro.conf.subcommand("sweep")]
     | Annotated[Export, tyro.conf.subcommand("export")]
     | Annotated[Push, tyro.conf.subcommand("push")]
     | Annotated[Report, tyro.conf.subcommand("report")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from compdiffuser.types import Policy, UserError
 
 if TYPE_CHECKING:
     from compdiffuser.baselines.checkpoint import BaselineCheckpoint
+    from compdiffuser.cli.driving import Driven
     from compdiffuser.cli.evaluate import Eval
     from compdiffuser.domains import Controller
     from compdiffuser.evaluation.rollout import EpisodeResult
@@ -39,6 +40,12 @@ class Contestant:
     """Environment steps per episode."""
     identity: Callable[[], dict[str, Any]]
     """What a result says of it besides its episodes."""
+    elsewhere: list[Driven] = field(default_factory=list)
+    """Seeds that drove on other machines."""
+
+    def add(self, driven: Driven) -> None:
+        """Take in a seed that drove on another machine, whose device and planning time the result tells."""
+        self.elsewhere.append(driven)
 
     def summary(self, runs: Sequence[Sequence[EpisodeResult]]) -> dict[str, Any]:
         """The result of the seeds so far, also within the benchmark's own step limit where that ends earlier.
@@ -54,6 +61,10 @@ class Contestant:
         shorter = benchmark if benchmark < self.limit else None
         causes = causes_in(self.preset.space)
         about = {"complete": len(runs) == self.seeds, **self.identity(), **provenance()}
+        for driven in self.elsewhere:
+            about["device"] = driven.identity["device"]
+            if "planning_seconds" in about:
+                about["planning_seconds"] = [*about["planning_seconds"], *driven.identity["planning_seconds"]]
         return summarize(runs, self.limit, shorter, causes=causes, **about)
 
 
@@ -148,14 +159,10 @@ def configured_planner(options: Eval) -> Planner:
 
 def baseline(options: Eval) -> Contestant:
     """A baseline: evaluation seed i drives with the weights of training seed i."""
-    from compdiffuser.baselines import method
     from compdiffuser.baselines.checkpoint import load
     from compdiffuser.runs import choose_device, run_folder
 
-    method(options.method, also=PLANNERS)  # raises where there is none
-    for field in fields(options):
-        if field.name in PLANNER_OPTIONS and getattr(options, field.name) != field.default:
-            raise UserError(f"--{field.name.replace('_', '-')} belongs to planners, not to {options.method}")
+    refuse_planner_options(options)
     device = choose_device(options.device)
     folder, run = Path(options.name), run_folder(options.name, options.method)
     if not folder.is_dir() and run.is_dir():
@@ -174,6 +181,16 @@ def baseline(options: Eval) -> Contestant:
     return Contestant(
         checkpoint.preset, lambda seed: checkpoint.policy(seed, device), seeds, limit, lambda: identity
     )  # fmt: skip
+
+
+def refuse_planner_options(options: Eval) -> None:
+    """Raise UserError for a baseline that is unknown, or given what only planners have."""
+    from compdiffuser.baselines import method
+
+    method(options.method, also=PLANNERS)  # raises where there is none
+    for option in fields(options):
+        if option.name in PLANNER_OPTIONS and getattr(options, option.name) != option.default:
+            raise UserError(f"--{option.name.replace('_', '-')} belongs to planners, not to {options.method}")
 
 
 def plan_config(options: Eval) -> PlanConfig:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from compdiffuser.cli.choices import BASELINES, ORDERS, PLANNERS, SAMPLERS, SCORES, listed
 from compdiffuser.cli.summary import show
+from compdiffuser.cli.worlds import loaded_worlds
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
     from compdiffuser.cli.contestants import Contestant
     from compdiffuser.evaluation.pictures import Pictures
+    from compdiffuser.evaluation.replay import Recorder
+    from compdiffuser.evaluation.rollout import EpisodeResult
+    from compdiffuser.presets import Preset
 
 
 CHUNKS = ("default", "auto")
@@ -76,7 +80,12 @@ class Eval:
     """Noise level of scaffolds, paths through recorded states from which plans begin; none: all from pure noise; auto:
     what the preset says, none with the paper's sampler."""
     workers: int | None = None
-    """Simulator processes; one per core where not given."""
+    """Simulator processes; one per core where not given. With --engine ray, seeds side by side."""
+    engine: Literal["local", "ray"] = "local"
+    """`local` processes, or a `ray` cluster, where each seed is a job: the one that RAY_ADDRESS names, else one on this
+    machine. A folder must then be one that all its nodes see."""
+    gpus: float = 0.0
+    """With --engine ray: GPUs that each seed takes, such as 1 or 0.5."""
     device: str = "auto"
     """Where the planner runs: auto, cpu, cuda."""
     compile: bool = True
@@ -97,52 +106,113 @@ class Eval:
     """Task whose first episode is filmed; by default the first one that is evaluated."""
 
     def run(self) -> int:
+        tasks = self.task_numbers()
+        self._check_outputs()
+        contestant = self.contestant()
+        preset, pictures = contestant.preset, self._pictures()
+        self._refuse_nowhere(preset)
+        pictures.check_task(preset, tasks)
+        runs, first = self._far(contestant) if self.engine == "ray" else self._here(contestant, tasks)
+        if self.json:
+            print(json.dumps(contestant.summary(runs), ensure_ascii=False), flush=True)
+        else:
+            show(contestant.summary(runs))
+        if first is not None:
+            written = pictures.draw(preset, first, runs[0], title=f"{preset.name}, {self.method}")
+            if written and not self.json:
+                print("pictures:", *written)
+        return 0
+
+    def task_numbers(self) -> list[int] | None:
+        """Those that are asked for; None: all."""
+        return self._checked()[0]
+
+    def contestant(self) -> Contestant:
+        """Who is evaluated. Raises UserError where it cannot be had."""
         from compdiffuser.cli.contestants import baseline, planner
 
-        tasks, chunks = self._checked()
-        contestant = planner(self, chunks) if self.method in PLANNERS else baseline(self)
-        return self._measure(contestant, tasks)
+        return planner(self, self._checked()[1]) if self.method in PLANNERS else baseline(self)
 
-    def _measure(self, contestant: Contestant, tasks: list[int] | None) -> int:
-        """Run the episodes of every seed, tell the result, and draw.
+    def measured(self) -> dict[str, Any]:
+        """The summary of all seeds, driven in this process and its simulators."""
+        contestant = self.contestant()
+        return contestant.summary(self._here(contestant, self.task_numbers())[0])
+
+    def check(self, preset: Preset) -> None:
+        """Raise UserError for options with which what is trained for a dataset could not be evaluated."""
+        from compdiffuser.cli.contestants import plan_config, refuse_planner_options
+        from compdiffuser.evaluation.problems import Task
+
+        self._refuse_nowhere(preset)
+        for task in self.task_numbers() or ():
+            Task(task, 0).check(preset.domain)
+        if self.method in PLANNERS:
+            plan_config(self)
+        else:
+            refuse_planner_options(self)
+
+    def _here(self, contestant: Contestant, tasks: list[int] | None) -> tuple[list[list[EpisodeResult]], Recorder]:
+        """Run the episodes of every seed, one after the other; the first one's policy is recorded.
 
         After each seed `--out` holds the summary so far, so that a run that is cut off has not been in vain; it is
         `complete` after the last.
         """
         from compdiffuser.evaluation.environments import EnvironmentPool
         from compdiffuser.evaluation.replay import Recorder
-        from compdiffuser.evaluation.rollout import EpisodeResult, evaluate
-        from compdiffuser.files import write_json
+        from compdiffuser.evaluation.rollout import evaluate
 
-        preset = contestant.preset
-        if preset.domain.make is None:
-            raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
-        pictures = self._pictures()
-        pictures.check_task(preset, tasks)
         runs: list[list[EpisodeResult]] = []
-        limit = contestant.limit
-        with EnvironmentPool(preset.domain, self.workers) as pool:
+        with EnvironmentPool(contestant.preset.domain, self.workers) as pool:
             first = Recorder(contestant.policy(0))
-            if self.out is not None:
-                write_json(self.out, contestant.summary(runs))
+            self._keep(contestant, runs)
             for seed in range(contestant.seeds):
                 driver = contestant.policy(seed) if seed else first
-                runs.append(evaluate(driver, preset, tasks, self.episodes, seed, limit, pool=pool, progress=True))
-                if self.out is not None:
-                    write_json(self.out, contestant.summary(runs))
-        if self.json:
-            print(json.dumps(contestant.summary(runs), ensure_ascii=False), flush=True)
-        else:
-            show(contestant.summary(runs))
-        written = pictures.draw(preset, first, runs[0], title=f"{preset.name}, {self.method}")
-        if written and not self.json:
-            print("pictures:", *written)
-        return 0
+                episodes = evaluate(
+                    driver, contestant.preset, tasks, self.episodes, seed, contestant.limit, pool=pool, progress=True
+                )  # fmt: skip
+                runs.append(episodes)
+                self._keep(contestant, runs)
+        return runs, first
+
+    def _far(self, contestant: Contestant) -> tuple[list[list[EpisodeResult]], None]:
+        """Run the seeds as jobs of a cluster. What `--out` holds meanwhile is the summary of the first seeds."""
+        from compdiffuser import parallel
+        from compdiffuser.cli.driving import Driven, drive
+
+        jobs = [(replace(self, out=None), seed, loaded_worlds()) for seed in range(contestant.seeds)]
+        done: dict[int, Driven] = {}
+        runs: list[list[EpisodeResult]] = []
+        self._keep(contestant, runs)
+        for seed, driven in parallel.stream(drive, jobs, self.workers, "ray", "seeds", gpus=self.gpus):
+            done[seed] = driven
+            while len(runs) in done:
+                contestant.add(done[len(runs)])
+                runs.append(done[len(runs)].episodes)
+                self._keep(contestant, runs)
+        return runs, None
+
+    def _keep(self, contestant: Contestant, runs: list[list[EpisodeResult]]) -> None:
+        from compdiffuser.files import write_json
+
+        if self.out is not None:
+            write_json(self.out, contestant.summary(runs))
+
+    def _refuse_nowhere(self, preset: Preset) -> None:
+        if preset.domain.make is None:
+            raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
 
     def _pictures(self) -> Pictures:
         from compdiffuser.evaluation.pictures import Pictures
 
         return Pictures(self.plots, self.png, self.video, self.video_task)
+
+    def _check_outputs(self) -> None:
+        """Raise UserError for what could not be written."""
+        from compdiffuser.files import check_writable
+
+        self._pictures().check()
+        if self.out is not None:
+            check_writable(self.out)
 
     def _checked(self) -> tuple[list[int] | None, int | Literal["auto", "default"]]:
         """Task numbers (None: all) and chunks. Raises UserError for what is neither."""
@@ -154,14 +224,11 @@ class Eval:
             raise UserError(f"a plan is chosen among at least 1 candidate, not {self.candidates}")
         if self.chunks not in CHUNKS and not (self.chunks.isdigit() and int(self.chunks) >= 1):
             raise UserError(f"the number of chunks is 'auto' or at least 1, not '{self.chunks}'")
+        if self.engine == "ray" and any((self.plots, self.png, self.video)):
+            raise UserError("pictures are drawn of episodes that ran on this machine; leave out --engine ray")
         numbers = self.tasks.split(",")
         if self.tasks != "all" and not all(number.strip().isdigit() for number in numbers):
             raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")
-        self._pictures().check()
-        if self.out is not None:
-            from compdiffuser.files import check_writable
-
-            check_writable(self.out)
         tasks = None if self.tasks == "all" else [int(number) for number in numbers]
         words: dict[str, Literal["auto", "default"]] = {"auto": "auto", "default": "default"}
         return tasks, words[self.chunks] if self.chunks in words else int(self.chunks)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from compdiffuser.cli.parsing import dimensions
 from compdiffuser.data import storage
 from compdiffuser.data.proposal import Proposal, propose
 from compdiffuser.models.denoiser import Denoiser
@@ -29,8 +30,6 @@ def untuned(preset: Preset) -> bool:
 
 def proposed(options: Train, preset: Preset, on_gpu: bool) -> Proposal:
     """The proposal for the data that is to be trained on. What was given on the command line is not proposed again."""
-    from compdiffuser.cli.train import dimensions
-
     if options.dims is not None:
         preset = preset.planning(dimensions(options.dims))
     return propose(

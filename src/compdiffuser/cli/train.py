@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from compdiffuser.cli.choices import ARCHITECTURES, BASELINES, PLANNERS, RECIPES, listed
+from compdiffuser.cli.parsing import dimensions, parsed
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
+    from compdiffuser.baselines.augmented import Augmentation
+    from compdiffuser.baselines.config import AgentConfig
+    from compdiffuser.data.proposal import Proposal
     from compdiffuser.planning.recipes import Recipe
     from compdiffuser.presets import Preset
+    from compdiffuser.training.config import TrainConfig
 
 BASELINE_OPTIONS = ("seeds_at_once", "augment", "clusters")
 MODEL_OPTIONS = (
@@ -109,19 +114,25 @@ class Train:
     """Print the outcome as one JSON object."""
 
     def run(self) -> int:
-        if self.method not in PLANNERS:
-            return self._run_baseline()
-        self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
-        from compdiffuser.cli.proposing import how_long, proposed, untuned
+        return self._run_planner() if self.method in PLANNERS else self._run_baseline()
+
+    def check(self) -> Preset:
+        """The preset of what is trained. Raises UserError for settings that cannot be, before any work."""
+        from compdiffuser.data import storage
+
+        preset = self._planner_settings()[1] if self.method in PLANNERS else self._baseline_settings()[0]
+        storage.origin_of(self.dataset)  # raises where it is not made yet
+        return preset
+
+    def _run_planner(self) -> int:
+        from compdiffuser.cli.proposing import how_long
         from compdiffuser.data import storage
         from compdiffuser.data.advice import on_jumps, on_windows
         from compdiffuser.planning.training import train_planner
         from compdiffuser.runs import choose_device
 
-        device, known = choose_device(self.device), storage.preset_for(self.dataset)
-        proposal = proposed(self, known, device.type == "cuda") if untuned(known) and self.method != "dd" else None
-        preset = self._chunked(proposal.preset if proposal else known)
-        recipe = self._recipe(preset, proposal.sizes if proposal else {})
+        device = choose_device(self.device)
+        proposal, preset, recipe = self._planner_settings()
         episodes, out = storage.load(self.dataset), self._out(preset.label)
         if proposal:
             advise([*proposal.reasons, how_long(episodes, preset, recipe, device)])
@@ -134,6 +145,18 @@ class Train:
         )  # fmt: skip
         hint = f"plan with: compdiffuser plan {out} --start … --goal …"
         return tell(checkpoint.record["outcome"], out, hint, self.json)
+
+    def _planner_settings(self) -> tuple[Proposal | None, Preset, Recipe]:
+        """What is proposed for data that nobody has tuned, the dataset with its chunks, and how it is learned."""
+        self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
+        from compdiffuser.cli.proposing import proposed, untuned
+        from compdiffuser.data import storage
+        from compdiffuser.runs import choose_device
+
+        on_gpu, known = choose_device(self.device).type == "cuda", storage.preset_for(self.dataset)
+        proposal = proposed(self, known, on_gpu) if untuned(known) and self.method != "dd" else None
+        preset = self._chunked(proposal.preset if proposal else known)
+        return proposal, preset, self._recipe(preset, proposal.sizes if proposal else {})
 
     def _recipe(self, preset: Preset, proposed: Mapping[str, int]) -> Recipe:
         """The preset's recipe for a dataset, with what is proposed for one of our own recipes, and what was asked for.
@@ -175,12 +198,27 @@ class Train:
 
     def _run_baseline(self) -> int:
         """A baseline, with the settings that its dataset asks for."""
+        from compdiffuser.baselines.training import train_baseline
+        from compdiffuser.data import storage
+        from compdiffuser.runs import choose_device
+
+        preset, config, training, augmentation = self._baseline_settings()
+        episodes, out = storage.load(self.dataset), self._out(preset.name)
+        checkpoint = train_baseline(
+            self.method, episodes, preset, out, config=config, training=training,
+            seeds=self.seeds_at_once, device=choose_device(self.device), augment=augmentation,
+            manifest=storage.origin_of(self.dataset)[1], compiled=None if self.compile else False,
+        )  # fmt: skip
+        hint = f"evaluate with: compdiffuser eval {out} --method {self.method}" if preset.domain.make else ""
+        return tell(checkpoint.record["outcome"], out, hint, self.json)
+
+    def _baseline_settings(self) -> tuple[Preset, AgentConfig, TrainConfig, Augmentation | None]:
+        """The dataset, the method's config, the loop's, and where goals are taken from. Raises UserError for others."""
         from compdiffuser.baselines import method
         from compdiffuser.baselines.augmented import Augmentation
         from compdiffuser.baselines.presets import config_for, parse_changes
-        from compdiffuser.baselines.training import train_baseline, train_config
+        from compdiffuser.baselines.training import train_config
         from compdiffuser.data import storage
-        from compdiffuser.runs import choose_device
 
         method(self.method, also=PLANNERS)  # raises where there is none
         self._refuse(PLANNER_OPTIONS, f"belongs to planners, not to {self.method}")
@@ -195,15 +233,7 @@ class Train:
         changes |= {name: given.pop(name) for name in ("batch", "learning_rate") if name in given}
         config = config_for(self.method, preset, changes)
         training = train_config(config, self._steps(1_000_000), time_limit=self.time_limit, seed=self.seed, **given)
-        episodes, out = storage.load(self.dataset), self._out(preset.name)
-        checkpoint = train_baseline(
-            self.method, episodes, preset, out, config=config, training=training,
-            seeds=self.seeds_at_once, device=choose_device(self.device),
-            augment=None if self.augment == "none" else Augmentation(self.augment, self.clusters),
-            manifest=storage.origin_of(self.dataset)[1], compiled=None if self.compile else False,
-        )  # fmt: skip
-        hint = f"evaluate with: compdiffuser eval {out} --method {self.method}" if preset.domain.make else ""
-        return tell(checkpoint.record["outcome"], out, hint, self.json)
+        return preset, config, training, None if self.augment == "none" else Augmentation(self.augment, self.clusters)
 
     def _steps(self, usual: int) -> int:
         return self.steps if self.steps is not None else 10_000_000 if self.time_limit else usual
@@ -244,26 +274,6 @@ def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int
     return 0
 
 
-def parsed(texts: Sequence[str], network: str) -> dict[str, Any]:
-    """A planner's settings given as "beta2=0.999" or "sides=losses". Raises UserError for what is none."""
-    from compdiffuser.planning.recipes import default_network, known_fields
-
-    usual = known_fields(default_network(network))
-    values: dict[str, Any] = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        if name not in usual:
-            raise UserError(f"a planner has no setting '{name}'; it has {', '.join(sorted(usual))}")
-        was = usual[name]
-        try:
-            values[name] = value if isinstance(was, str) else json.loads("null" if value == "none" else value)
-        except ValueError:
-            raise UserError(f"setting '{name}' cannot be '{value}'; its default is {was}") from None
-        if type(was) is float and type(values[name]) is int:
-            values[name] = float(values[name])
-    return values
-
-
 def advise(sentences: Sequence[str]) -> None:
     """Tell people what to think of before the work; the first of several processes does."""
     from compdiffuser.runs import rank
@@ -271,12 +281,3 @@ def advise(sentences: Sequence[str]) -> None:
     if rank() == 0:
         for sentence in sentences:
             print(f"note: {sentence}", file=sys.stderr)
-
-
-def dimensions(text: str) -> tuple[int, ...]:
-    """The dimensions in "0,1"; one number alone is how many first ones: "15" is 0 to 14."""
-    try:
-        numbers = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise UserError(f"dims are whole numbers separated by commas, not '{text}'") from None
-    return tuple(range(numbers[0])) if len(numbers) == 1 else numbers

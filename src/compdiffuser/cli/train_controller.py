@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from compdiffuser.cli.train import dimensions, tell
+from compdiffuser.cli.parsing import dimensions
+from compdiffuser.cli.train import tell
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:

@@ -12,6 +12,12 @@ from compdiffuser.checks import brief
 from compdiffuser.types import UserError
 
 OPTION = "--domain"
+_loaded: dict[str, None] = {}
+
+
+def loaded_worlds() -> tuple[str, ...]:
+    """The files that were loaded, which a process on another machine must load too."""
+    return tuple(_loaded)
 
 
 def without_worlds(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -55,3 +61,4 @@ def load_worlds(file: str | os.PathLike[str]) -> None:
         raise UserError(f"'{path.name}' cannot be imported: {type(error).__name__}: {brief(error)}") from error
     if set(DOMAINS) == known:
         raise UserError(f"'{path.name}' registers no world; call compdiffuser.register(Domain(...)) in it")
+    _loaded[str(path)] = None

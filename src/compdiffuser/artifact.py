@@ -14,7 +14,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,8 +76,9 @@ def save(folder: str | os.PathLike[str], artifact: Artifact) -> Path:
     for name, part in artifact.parts.items():
         check_finite(f"part '{name}' of the {artifact.kind}", part)
     before = _files(read_config(folder) or {})
-    with ThreadPoolExecutor(1) as hashing:
-        listed = {name: _write(folder, name, part, before, hashing) for name, part in artifact.parts.items()}
+    with ThreadPoolExecutor() as pool:  # the disk brings several files down in hardly more time than one
+        writes = {name: pool.submit(_write, folder, name, part, before) for name, part in artifact.parts.items()}
+    listed = {name: write.result() for name, write in writes.items()}
     sync_folder(folder)
     head = {"kind": artifact.kind, "format": artifact.format, "parts": listed}
     write_json(folder / CONFIG, {**head, **artifact.config})
@@ -85,17 +86,21 @@ def save(folder: str | os.PathLike[str], artifact: Artifact) -> Path:
     return folder
 
 
-def _write(folder: Path, name: str, part: Part, before: Mapping[str, str], hashing: Executor) -> dict[str, str]:
+def _write(folder: Path, name: str, part: Part, before: Mapping[str, str]) -> dict[str, str]:
     """Write a part; its file and its hash, which is taken while the disk writes."""
     # Of other memory layouts, safetensors would write the bytes as they lie.
     data = serialize({key: np.asarray(array, order="C") for key, array in part.items()})
-    digest = hashing.submit(lambda: hashlib.sha256(data).hexdigest())
-    with replacing(folder / f"{name}{SUFFIX}", named=False, place=lambda: path) as temporary:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+    path = folder / f"{name}{SUFFIX}"
+
+    def place() -> Path:
+        nonlocal path
         path = folder / _file(folder, name, digest.result(), before)
+        return path
+
+    with ThreadPoolExecutor(1) as hashing:
+        digest = hashing.submit(lambda: hashlib.sha256(data).hexdigest())
+        with replacing(path, named=False, place=place) as temporary:
+            temporary.write_bytes(data)
     return {"file": path.name, "sha256": digest.result()}
 
 

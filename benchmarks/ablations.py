@@ -24,7 +24,7 @@ from evaluate_pointmaze import Benchmark as Evaluation
 from evaluate_pointmaze import run
 from measuring import fingerprint
 from planning_speed import timed
-from reproduce import updating
+from reproduce import named, updating
 
 from compdiffuser.artifact import CONFIG
 from compdiffuser.baselines.decision_diffuser import monolithic
@@ -110,7 +110,6 @@ def main() -> None:
     options = tyro.cli(Benchmark)
     known = cells(options.sampler)
     asked = [*known, *(f"{dataset}-time-{what}" for dataset in TIMES for what in TIMED)]
-    chosen = [cell for cell in asked if not options.only or any(word in cell for word in options.only)]
 
     def measure(cell: str) -> bool:
         if cell not in known:
@@ -118,7 +117,7 @@ def main() -> None:
         return evaluate_cell(cell, *known[cell], options)
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        done = list(pool.map(measure, chosen))
+        done = list(pool.map(measure, named(asked, options.only)))
     sys.exit(0 if all(done) else 1)
 
 

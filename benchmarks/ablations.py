@@ -4,8 +4,11 @@
 
 With `--preset default` the shipped planners are evaluated; with another one those in RUNS/PRESET-DATASET, as
 `compdiffuser train DATASET --preset paper --out runs/paper-DATASET` leaves them. Cells of planners that are not there
-are told of and left out. Each cell writes results/ablations/PRESET-CELL.json, and one that lies there already, made
-with the same weights and as many seeds, is passed over: a run that was cut off continues.
+are told of and left out. Other words name weights likewise: planners trained with `--seed 1` into runs/seed-1-DATASET
+are those of `--preset seed-1 --only DATASET-ours`.
+
+Each cell writes results/ablations/PRESET-CELL.json, and one that lies there already, made with the same weights and as
+many seeds, is passed over: a run that was cut off continues.
 
 Cells follow plans by time and make one plan per episode, as the paper's ablations do, unless their name says otherwise.
 `added` gives the paper's sampler one of our additions at a time; `removed` takes one at a time from our planner.
@@ -67,7 +70,7 @@ WITHOUT = {
 @dataclass(frozen=True)
 class Benchmark(Evaluation):
     preset: str = "default"
-    """Whose planners: default (the shipped ones), paper, authors."""
+    """Whose planners: default (the shipped ones), paper, authors, or another word that folders begin with."""
     sampler: str = "paper"
     """The paper's sampler, or its authors' own."""
     seeds: int = 3

@@ -75,7 +75,7 @@ def unmerged(ax: Axes, plan: Plan) -> None:
 def in_walls(ax: Axes, states: Array, plan: Plan) -> None:
     """Underlay the steps of a path [n, 2] that lie in a wall."""
     assert plan.maze is not None
-    steps = np.stack([states[:-1], states[1:]], axis=1)[plan.maze.walled(states)]  # [m, 2, 2]
+    steps = np.stack([states[:-1], states[1:]], axis=1)[plan.maze.walled(states, plan.stride)]  # [m, 2, 2]
     ax.add_collection(
         LineCollection(list(steps), colors=WALLED, linewidths=9, capstyle="round", zorder=2), autolim=False
     )

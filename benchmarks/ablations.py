@@ -4,8 +4,11 @@
 
 With `--preset default` the shipped planners are evaluated; with another one those in RUNS/PRESET-DATASET, as
 `compdiffuser train DATASET --preset paper --out runs/paper-DATASET` leaves them. Cells of planners that are not there
-are told of and left out. Each cell writes results/ablations/PRESET-CELL.json, and one that lies there already, made
-with the same weights and as many seeds, is passed over: a run that was cut off continues.
+are told of and left out. Other words name weights likewise: planners trained with `--seed 1` into runs/seed-1-DATASET
+are those of `--preset seed-1 --only DATASET-ours`.
+
+Each cell writes results/ablations/PRESET-CELL.json, and one that lies there already, made with the same weights and as
+many seeds, is passed over: a run that was cut off continues.
 
 Cells follow plans by time and make one plan per episode, as the paper's ablations do, unless their name says otherwise.
 `added` gives the paper's sampler one of our additions at a time; `removed` takes one at a time from our planner.
@@ -24,7 +27,7 @@ from evaluate_pointmaze import Benchmark as Evaluation
 from evaluate_pointmaze import run
 from measuring import fingerprint
 from planning_speed import timed
-from reproduce import updating
+from reproduce import named, updating
 
 from compdiffuser.artifact import CONFIG
 from compdiffuser.baselines.decision_diffuser import monolithic
@@ -67,7 +70,7 @@ WITHOUT = {
 @dataclass(frozen=True)
 class Benchmark(Evaluation):
     preset: str = "default"
-    """Whose planners: default (the shipped ones), paper, authors."""
+    """Whose planners: default (the shipped ones), paper, authors, or another word that folders begin with."""
     sampler: str = "paper"
     """The paper's sampler, or its authors' own."""
     seeds: int = 3
@@ -110,7 +113,6 @@ def main() -> None:
     options = tyro.cli(Benchmark)
     known = cells(options.sampler)
     asked = [*known, *(f"{dataset}-time-{what}" for dataset in TIMES for what in TIMED)]
-    chosen = [cell for cell in asked if not options.only or any(word in cell for word in options.only)]
 
     def measure(cell: str) -> bool:
         if cell not in known:
@@ -118,7 +120,7 @@ def main() -> None:
         return evaluate_cell(cell, *known[cell], options)
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        done = list(pool.map(measure, chosen))
+        done = list(pool.map(measure, named(asked, options.only)))
     sys.exit(0 if all(done) else 1)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from reproduce import Failed, measured, options_of, share_of_cores, updating
+from reproduce import Failed, measured, named, options_of, share_of_cores, updating
 
 from compdiffuser.presets import PRESETS
 
@@ -31,7 +31,7 @@ CELLS[f"{GIANT}-dd"] = ["{runs}/" + GIANT, "--method", "dd", "--sampler", "paral
 @dataclass(frozen=True)
 class Benchmark:
     only: tuple[str, ...] = ()
-    """Only cells whose name contains one of these words."""
+    """Only cells with one of these names, or whose name contains one of these words."""
     jobs: int = 1
     """Cells evaluated side by side."""
     seeds: int = 5
@@ -47,9 +47,8 @@ class Benchmark:
 def main(cells: dict[str, list[str]]) -> None:
     """Evaluate the cells that were asked for; each is a name and what follows `compdiffuser eval`."""
     options = tyro.cli(Benchmark)
-    chosen = [cell for cell in cells if not options.only or any(word in cell for word in options.only)]
     with ThreadPoolExecutor(options.jobs) as pool:
-        done = list(pool.map(lambda cell: run(cell, cells[cell], options), chosen))
+        done = list(pool.map(lambda cell: run(cell, cells[cell], options), named(cells, options.only)))
     sys.exit(0 if all(done) else 1)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import reproduce
 import tyro
-from reproduce import CALM, Clock, Failed, compdiffuser, options_of, share_of_cores
+from reproduce import CALM, Clock, Failed, compdiffuser, named, options_of, share_of_cores
 
 from compdiffuser.baselines.training import whole_replays
 from compdiffuser.files import read_json, write_json
@@ -103,13 +103,9 @@ def main() -> None:
 
 
 def choose(words: tuple[str, ...]) -> list[Cell]:
-    """The cells that words stand for: a cell's whole name for this one alone, others for all that contain them."""
-    names = {cell.name for cell in CELLS}
-
-    def meant(cell: Cell) -> bool:
-        return any(word == cell.name if word in names else word in cell.name for word in words)
-
-    return [cell for cell in CELLS if not words or meant(cell)]
+    """The cells that words stand for."""
+    known = {cell.name: cell for cell in CELLS}
+    return [known[name] for name in named(known, words)]
 
 
 def commands(cell: Cell, options: Benchmark) -> list[list[str]]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,19 @@ def training_of(run: Path) -> dict[str, Any]:
     record = read_json(run / CONFIG)["record"]
     about = {"parameters": record["parameters"], "batch": record["training"]["batch"], "device": record["device"]}
     return {**record["outcome"], **about}
+
+
+def named(cells: Iterable[str], words: Sequence[str]) -> list[str]:
+    """The cells that words stand for: a cell's whole name for this one alone, others for all that contain them.
+
+    Without words, all.
+    """
+    cells = list(cells)
+
+    def meant(cell: str) -> bool:
+        return any(word == cell if word in cells else word in cell for word in words)
+
+    return [cell for cell in cells if not words or meant(cell)]
 
 
 @contextmanager

@@ -68,6 +68,17 @@ def test_a_cell_is_measured_once(script, evaluated, tmp_path, capsys):
     assert "| 9 | – | – | 40 ± 2 | – | – | – |" in TABLES["paper-numbers"](read_results(tmp_path))
 
 
+def test_planners_of_other_training_seeds_are_told_together(script, evaluated, tmp_path):
+    cell = f"{GIANT}-ours"
+    for preset in ("default", "seed-1"):
+        (tmp_path / f"{preset}-{GIANT}").mkdir()
+        write_json(tmp_path / f"{preset}-{GIANT}" / "config.json", {})
+        options = script.Benchmark(preset=preset, runs=tmp_path, results=tmp_path / "ablations", seeds=2)
+        assert script.evaluate_cell(cell, *script.cells("paper")[cell], options)
+    assert evaluated[1][0] == str(tmp_path / f"seed-1-{GIANT}")
+    assert "| pointmaze-giant-stitch | 2 | 40.0 ± 0.0 | 40, 40 |" in TABLES["trainings"](read_results(tmp_path))
+
+
 def test_a_planner_that_is_not_there_is_told_of(script, evaluated, tmp_path, capsys):
     options = script.Benchmark(preset="paper", runs=tmp_path, results=tmp_path / "results")
     assert script.evaluate_cell(CELL, *script.cells("paper")[CELL], options)

@@ -28,7 +28,7 @@ PATCH = 8
 def monolithic(preset: Preset, horizon: int | None = None) -> Preset:
     """DD's view of a dataset: one chunk as long as the composed plan, or `horizon` states.
 
-    Whatever the horizon, episodes are padded by the length of the composed plan.
+    Whatever the horizon, episodes are padded by the length of the composed plan, in environment steps.
     """
     chunks = preset.chunks
     composed = merged_length(chunks.count, chunks.horizon, chunks.overlap)
@@ -36,7 +36,8 @@ def monolithic(preset: Preset, horizon: int | None = None) -> Preset:
     if horizon is not None and horizon < 2 * PATCH:
         raise UserError(f"a plan has at least {2 * PATCH} states, not {horizon}")
     whole = replace(
-        chunks, horizon=horizon or composed, overlap=PATCH, count=1, most=1, back_padding=composed, scaffold=None
+        chunks, horizon=horizon or composed, overlap=PATCH, count=1, most=1, back_padding=composed * chunks.stride,
+        scaffold=None,
     )  # fmt: skip
     return replace(preset, chunks=whole)
 

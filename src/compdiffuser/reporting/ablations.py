@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import mean, pstdev
 from typing import Any
 
 from compdiffuser.reporting.columns import PUBLISHED
@@ -14,6 +15,8 @@ from compdiffuser.reporting.grid import MISSING, Result, Table, figure, find, ma
 ORIGIN = "ablation"
 """Of results in that folder, which no other table looks at."""
 GIANT, EXPLORE = "pointmaze-giant-stitch-v0", "antmaze-large-explore-v0"
+TRAINED = (GIANT, "antmaze-giant-stitch-v0")
+"""Datasets on which planners are trained with several seeds."""
 STITCH = tuple(f"{body}maze-{size}-stitch-v0" for body in ("point", "ant") for size in ("medium", "large", "giant"))
 COUNTS = (7, 8, 9, 10, 11, 12)
 TIMES = {"pointmaze-medium-stitch-v0": 3, "pointmaze-large-stitch-v0": 6, "pointmaze-giant-stitch-v0": 9}
@@ -92,6 +95,21 @@ def render_additions(results: Sequence[Result]) -> str:
     return markdown(
         ["addition", *(head[i] for i in kept)], [[line[0], *(line[i + 1] for i in kept)] for line in body]
     )  # fmt: skip
+
+
+def render_trainings(results: Sequence[Result]) -> str:
+    """Success of our planner by the seed of its training: the shipped one's is 0, others have weights `seed-N`."""
+    body = []
+    for dataset in TRAINED:
+        found = [
+            result for result in results
+            if result.get("origin") == ORIGIN and (result.get("dataset"), result.get("ending")) == (dataset, "ours")
+            and (result["weights"] == "default" or str(result["weights"]).startswith("seed-"))
+        ]  # fmt: skip
+        means = [float(each["success"]) for each in sorted(found, key=lambda each: str(each["weights"]))]
+        told = [f"{mean(means):.1f} ± {pstdev(means):.1f}", ", ".join(f"{one:g}" for one in means)] if means else []
+        body.append([dataset.removesuffix("-v0"), str(len(means)), *(told or [MISSING, MISSING])])
+    return markdown(["dataset", "trainings", "mean ± spread over trainings", "each"], body)
 
 
 def render_times(results: Sequence[Result]) -> str:

@@ -14,6 +14,7 @@ from compdiffuser.reporting.ablations import (
     render_base,
     render_paper_curve,
     render_times,
+    render_trainings,
 )
 from compdiffuser.reporting.columns import BEST_RL, GSC, MEASURED, ONE_PLAN, PAPER, PUBLISHED, REPLANNING
 from compdiffuser.reporting.fidelity import render_fields
@@ -155,6 +156,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "paper-times": render_times,
     "paper-directions": DIRECTIONS.render,
     "additions": render_additions,
+    "trainings": render_trainings,
     "base-model": render_base,
     "baseline-training": render_training,
     "planner-training": render_planners,

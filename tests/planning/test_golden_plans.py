@@ -2,7 +2,8 @@
 
 Plans from pure noise (all points; ants with `scaffold=None`) were stored before worlds became records and the planner
 was taken apart, and must not change. Plans of ants that begin from scaffolds were stored after: half of each wave of a
-CPU's eight candidates begins from noise since then, where all eight began from a scaffold before.
+CPU's eight candidates begins from noise since then, where all eight began from a scaffold before. Those of points were
+stored again when their weights were packed into eight bits.
 
 Renew with: python tests/planning/renew_golden_plans.py
 """

@@ -26,7 +26,7 @@ from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialize
 
 from compdiffuser.checks import brief
-from compdiffuser.files import read_json, replacing, sync_folder, write_json
+from compdiffuser.files import read_json, replacing, sync_folder, write_json, write_through
 from compdiffuser.types import Array, UserError
 
 if TYPE_CHECKING:
@@ -90,17 +90,11 @@ def _write(folder: Path, name: str, part: Part, before: Mapping[str, str]) -> di
     """Write a part; its file and its hash, which is taken while the disk writes."""
     # Of other memory layouts, safetensors would write the bytes as they lie.
     data = serialize({key: np.asarray(array, order="C") for key, array in part.items()})
-    path = folder / f"{name}{SUFFIX}"
-
-    def place() -> Path:
-        nonlocal path
-        path = folder / _file(folder, name, digest.result(), before)
-        return path
-
     with ThreadPoolExecutor(1) as hashing:
         digest = hashing.submit(lambda: hashlib.sha256(data).hexdigest())
-        with replacing(path, named=False, place=place) as temporary:
-            temporary.write_bytes(data)
+        with replacing(folder / f"{name}{SUFFIX}", named=False, place=lambda: path) as temporary:
+            write_through(temporary, data)
+            path = folder / _file(folder, name, digest.result(), before)
     return {"file": path.name, "sha256": digest.result()}
 
 

@@ -48,6 +48,14 @@ def replacing(path: str | Path, named: bool = True, place: Callable[[], Path] | 
             temporary.unlink(missing_ok=True)
 
 
+def write_through(path: Path, data: bytes) -> None:
+    """Write a file, and wait until the disk has it."""
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 @contextmanager
 def writing(path: str | Path) -> Iterator[None]:
     """Around whatever writes to a path by itself: an error of the file system becomes a UserError that names it."""

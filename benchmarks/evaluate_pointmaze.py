@@ -23,6 +23,7 @@ CELLS: dict[str, list[str]] = {}
 for name in (name for name, record in PRESETS.items() if record.domain.family == "point"):
     CELLS[f"{name}-replan"] = [name]
     CELLS[f"{name}-no-replan"] = [name, "--no-replan"]
+    CELLS[f"{name}-noise"] = [name, "--scaffold", "none", "--no-replan"]
 for sampler in ("autoregressive", "autoregressive-backward", "parallel", "gsc"):
     CELLS[f"{GIANT}-{sampler}"] = [GIANT, "--sampler", sampler, "--no-replan"]
 CELLS[f"{GIANT}-dd"] = ["{runs}/" + GIANT, "--method", "dd", "--sampler", "parallel", "--no-replan"]

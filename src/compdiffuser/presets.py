@@ -188,7 +188,10 @@ def own_preset(name: str, world: Domain | None = None) -> Preset:
 
 
 def _point(size: str, count: int, most: int) -> Preset:
-    recording, chunks = RecordingConfig("stitch", episodes=5000, steps=201), ChunkConfig(count=count, most=most)
+    recording, chunks = (
+        RecordingConfig("stitch", episodes=5000, steps=201),
+        ChunkConfig(count=count, most=most, scaffold=0.6),
+    )
     return Preset(f"pointmaze-{size}-stitch-v0", domain(f"pointmaze-{size}"), recording, chunks)
 
 
@@ -248,7 +251,7 @@ def _robotics(size: str, horizon: int, overlap: int, episodes: int, steps: int, 
     half, recording = horizon // 2, RecordingConfig("regions", episodes=episodes, steps=steps)
     return Preset(
         f"robotics-pointmaze-{size}-v0", domain(f"robotics-pointmaze-{size}"), recording,
-        chunks=ChunkConfig(horizon, overlap, count=5, most=8, front_padding=half, back_padding=half),
+        chunks=ChunkConfig(horizon, overlap, count=5, most=8, scaffold=0.25, front_padding=half, back_padding=half),
         execution=ExecutionConfig(replan_distance=0.5),
         evaluation=EvaluationConfig(benchmark_step_limit=step_limit, episodes=10),
     )  # fmt: skip
@@ -263,7 +266,7 @@ def _grown(name: str) -> Preset:
     cells, way = extent_of(world := domain(name.removesuffix("-stitch")))
     recording = RecordingConfig("stitch", episodes=round(5000 * cells / 86), steps=201)
     count, most = math.ceil(way * 8 / 31), max(6, math.ceil(way * 16 / 31))
-    chunks = ChunkConfig(count=count, most=most, scaffold=0.25, frame="chunk")
+    chunks = ChunkConfig(count=count, most=most, scaffold=0.6, frame="chunk")
     limit = max(1000, 100 * math.ceil(10 * way / 31))
     return Preset(name, world, recording, chunks, evaluation=EvaluationConfig(limit, limit))
 

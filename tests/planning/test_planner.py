@@ -1,12 +1,15 @@
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from compdiffuser import PlanConfig, Planner, SamplerConfig
+from compdiffuser import Box, PlanConfig, Planner, SamplerConfig, Steering
+from compdiffuser.compose.merge import merged_length
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.problem import chunk_choices
+from compdiffuser.planning.roadmap import length
 from compdiffuser.types import UserError
 
 STRICT = 1e-9  # a quantile of the data's chunks that no plan of an untrained network stays below
@@ -114,13 +117,27 @@ def test_with_little_noise_candidates_stay_by_the_way_and_the_others_begin_from_
     for candidate in search.candidates:
         away[candidate.origin].append((candidate.chunks - laid).abs().mean().item())
     assert max(away["scaffold"]) < 0.2 < min(away["noise"])
-    assert [candidate.origin for candidate in search.candidates] == ["scaffold", "noise"] * 6
+    assert [candidate.origin for candidate in search.candidates] == ["scaffold"] * 4 + ["scaffold", "noise"] * 4
 
 
-def test_half_of_the_first_wave_on_a_cpu_begins_from_noise(tiny, known_ways):
+def test_a_plan_opens_with_a_few_scaffolds_at_the_paces_nearest_to_the_data(tiny, known_ways):
+    planner = Planner(tiny, "cpu", replace(ALONG, wave=None, certify=STRICT))
+    search = planner.search([-3, 2], [4, -4])
+    opening = search.proposals()
+    assert [proposal.origin for proposal in opening] == ["scaffold"] * 4
+    states = length(search.scaffolds[search.choices[0]].flatten(0, 1)) / planner.support.pace
+    away = {k: abs(math.log(merged_length(k, 32, 12) / states)) for k in search.choices}
+    assert {proposal.n_chunks for proposal in opening} == set(sorted(away, key=away.__getitem__)[:2])
+    planner.advance([search])
+    assert len(search.proposals()) == 8, "nothing certified: waves as usual"
+    steered = planner.search([-3, 2], [4, -4], steering=Steering.of(avoid=[Box((8, 8), (9, 9))]))
+    assert not steered.opening
+
+
+def test_half_of_a_fresh_wave_on_a_cpu_begins_from_noise(tiny, known_ways):
     """A CPU's wave has eight candidates, and as many began from scaffolds before the first from noise."""
     planner = Planner(tiny, "cpu", replace(ALONG, wave=None, refine=1.0))
-    search = planner.search([-3, 2], [4, -4], 3)
+    search = replace(planner.search([-3, 2], [4, -4], 3), opening=())
     assert [proposal.origin for proposal in search.proposals()] == ["scaffold", "noise"] * 4
     planner.advance([search])
     assert [candidate.origin for candidate in search.candidates] == ["scaffold", "noise"] * 4

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
-from compdiffuser.compose.orders import order
+from compdiffuser.compose.orders import Order, order
 from compdiffuser.compose.sample import Steer, noised, sample
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
 from compdiffuser.compose.score import consistent
@@ -18,8 +18,12 @@ from compdiffuser.models.runner import Runner
 
 RELEASE = 0.015
 """σ below which nothing leads any more."""
-LED_STEPS = 24
-"""Noise levels for chunks that are led, at least: postures are found at high levels, places kept down to low ones."""
+BEGUN = {"cuda": "parallel"}
+"""Order, by device, in which chunks are denoised that begin from parents: these agree already, so that a wavefront
+helps little, and a GPU takes as long for a round whatever it holds."""
+LED_STEPS = 16
+"""Noise levels for chunks that are led, at least: postures are found at high levels, places kept down to low ones. Each
+is taken once: what is repeated gets finer than its places, and moves as no recorded body does."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Sampler:
         """The same with parents that lead in these columns; with none, as it is."""
         if not columns:
             return self
-        finer = replace(self.config, steps=max(self.config.steps, LED_STEPS))
+        finer = replace(self.config, steps=max(self.config.steps, LED_STEPS), repeats=1)
         return replace(self, config=finer, led=columns)
 
     def __call__(
@@ -65,11 +69,16 @@ class Sampler:
             finished = None if held is None else (held, agreed)
             steer = _led(agreed, list(self.led), steer) if self.led else steer
         return sample(
-            self.denoise, chains, schedule, order(config.order)(chains), horizon=model.horizon,
+            self.denoise, chains, schedule, self._order(parents is not None)(chains), horizon=model.horizon,
             overlap=model.overlap, guidance=config.guidance, initial=initial, watch=watch,
             rule=step_rule(config.rule), unguided=config.unguided, hold=config.hold, clamp=config.clamp,
             below=formulation.below if config.told == "step" else None, steer=steer, held=finished,
         )  # fmt: skip
+
+    def _order(self, begun: bool) -> Callable[[Chains], Order]:
+        """The order that is asked for; that of `BEGUN` where chunks begin from parents and the usual one is."""
+        usual = self.config.order == SamplerConfig.order
+        return order(BEGUN.get(self.denoise.device.type, self.config.order) if begun and usual else self.config.order)
 
 
 def _led(parents: Tensor, columns: list[int], steer: Steer | None) -> Steer:

@@ -3,7 +3,8 @@
 Candidates come in waves. After each wave of fresh ones comes one of refined ones: the best so far get a little noise
 again and are denoised once more. Most of a good candidate is right, and what is wrong is local. Where the data knows a
 way to the goal, every other fresh candidate begins from a *scaffold*, that way with noise; the others begin from noise
-alone. Scaffolds are quick and come first: where one of them is certified, the rest of its wave is not made.
+alone. Scaffolds are quick and come first: where one of them is certified, the rest of its wave is not made. Quickest
+is a small first wave, the *opening*: scaffolds alone, with the K at whose pace the data moves.
 """
 
 from __future__ import annotations
@@ -116,6 +117,8 @@ class Search:
     """A key of `SCORES`."""
     scaffolds: Mapping[int, Tensor] = field(default_factory=dict)
     """For each K the scaffold [K, H, D], where the data knows a way."""
+    opening: Sequence[int] = ()
+    """The K of each scaffold in the first wave; empty: it is like those that follow."""
     candidates: list[Candidate] = field(default_factory=list)
     endings: Sequence[Array] = ()
     """Goals [D] that fresh candidates try in turn, where the goal leaves something open."""
@@ -177,6 +180,10 @@ class Search:
             ]
         if self.still is not None and not made:
             return [Proposal(0, 1, "scaffold", self.still, held=(True,))]
+        if self.opening and not fresh:
+            ends = self.endings or (None,)
+            opening = enumerate(self.opening[: self.most])
+            return [self._laid(made + i, k, ends[(self.seed + i) % len(ends)]) for i, k in opening]
         count = min(self.wave, self.most - fresh)
         return [self._begun(made + i, fresh + i) for i in range(count)]
 
@@ -223,6 +230,10 @@ class Search:
         steered = self.course is not None and (fresh < self.wave or k in self.held)
         if k not in self.scaffolds or ((turn + place) % 2 and not steered):
             return Proposal(number, k, goal=goal)
+        return self._laid(number, k, goal)
+
+    def _laid(self, number: int, k: int, goal: Array | None) -> Proposal:
+        """A candidate that begins from the scaffold of K chunks."""
         return Proposal(number, k, "scaffold", self.scaffolds[k], goal, self.held.get(k, ()))
 
     def _fresh(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 WAVE = {"cuda": 64, "cpu": 8}
 """Candidates at a time that a device makes well."""
+OPENING = {"cuda": 16, "cpu": 4}
+"""Scaffolds of a first wave: a device makes so many nearly as quickly as one."""
+NATURAL = 2
+"""K that they try: those whose even pace comes nearest to the data's."""
 LONGER = 2
 """Times as many chunks as bridge the way of a steered plan may be tried, also where that is more than usual."""
 POSTURES = 1.0
@@ -91,7 +96,7 @@ def set_out(
     laid = _scaffolds(planner, settings, choices, normalizer.normalize(torch.from_numpy(starts)))
     return [
         Search(
-            starts[p], goals[p], ks, most[p], seeds[p], wave, refine, score, scaffolds,
+            starts[p], goals[p], ks, most[p], seeds[p], wave, refine, score, scaffolds, _opening(planner, each, ks),
             endings=ends[p], course=each.course, still=_still(planner, starts[p], goals[p], each, n_chunks),
         )
         for each, ks, scaffolds in zip(settings, choices, laid, strict=True)
@@ -162,6 +167,17 @@ def _choices(
                 enough = min(max(most, LONGER * usual.fewest_chunks(*way)), MOST_CHUNKS)
                 (choices[place],) = chunk_choices("auto", [lines[place]], [way], usual, enough)
     return choices
+
+
+def _opening(planner: Planner, setting: Setting, choices: Sequence[int]) -> list[int]:
+    """The K of a first wave of scaffolds; none where one is steered, or several things move at their own paces."""
+    support, model = planner._recorded, planner.model
+    steered = setting.course is not None
+    if setting.way is None or steered or support is None or support.sizes:
+        return []
+    usual = length(setting.way) / support.pace
+    near = sorted(choices, key=lambda k: abs(math.log(merged_length(k, model.horizon, model.overlap) / max(usual, 1))))
+    return [near[i % min(NATURAL, len(near))] for i in range(OPENING.get(planner.device.type, OPENING["cpu"]))]
 
 
 def _scaffolds(

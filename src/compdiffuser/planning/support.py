@@ -101,6 +101,12 @@ class Support:
         segment = int(torch.stack([each / unit for each, unit in zip(far, units, strict=True)]).amax(dim=0).argmax())
         return min(segment * (SPAN // 2), len(places) - 1 - SPAN)
 
+    @cached_property
+    def pace(self) -> float:
+        """How far the data gets from one state to the next on average, rests included."""
+        first, middle, last = self.segments.chunk(3, dim=1)
+        return float(((middle - first).norm(dim=1) + (last - middle).norm(dim=1)).mean()) / SPAN
+
     def group(self, number: int) -> Tensor:
         """The segments [N, 3·size] of one position group."""
         return self._recorded[number]

@@ -21,9 +21,9 @@ PROBLEM, LEAST_CELLS, CANDIDATES = 1, 4, 8
 
 
 def keys() -> list[str]:
-    """NAME/BEGUN of every stored plan; a planner of each family with scaffolds also begins from noise alone."""
+    """NAME/BEGUN of every stored plan; a planner of each family also begins from noise alone."""
     shipped = [name for name in PRESETS if (pretrained_folder() / name).is_dir()]
-    families = {PRESETS[name].domain.family: name for name in reversed(shipped) if PRESETS[name].chunks.scaffold}
+    families = {PRESETS[name].domain.family: name for name in reversed(shipped)}
     return [f"{name}/default" for name in shipped] + [f"{name}/noise" for name in families.values()]
 
 

@@ -1,9 +1,8 @@
 """All shipped planners plan fixed problems as they did when these arrays were stored, seed by seed.
 
-Plans from pure noise (all points; ants with `scaffold=None`) were stored before worlds became records and the planner
-was taken apart, and must not change. Plans of ants that begin from scaffolds were stored after: half of each wave of a
-CPU's eight candidates begins from noise since then, where all eight began from a scaffold before. Those of points were
-stored again when their weights were packed into eight bits.
+Plans from pure noise of ants, humanoids and soccer were stored before worlds became records and the planner was taken
+apart, and must not change; those of points were stored again when their weights were packed into eight bits. Plans that
+begin from scaffolds were stored again when a few scaffolds at the data's own pace came first.
 
 Renew with: python tests/planning/renew_golden_plans.py
 """

@@ -62,9 +62,9 @@ def test_another_planner_has_other_plans(planner):
 
 @pytest.mark.slow
 def test_plans_that_begin_from_other_ways_are_other_plans(planner):
-    along = planner.with_config(scaffold=0.25)
+    along = planner.with_config(scaffold=0.5)
     assert fingerprint(along) != fingerprint(planner)
-    assert fingerprint(along) == fingerprint(planner.with_config(scaffold=0.25))
+    assert fingerprint(along) == fingerprint(planner.with_config(scaffold=0.5))
     other = along.with_config()
     other.roadmap = replace(along.roadmap, costs=along.roadmap.costs * 2)
     assert fingerprint(other) != fingerprint(along)

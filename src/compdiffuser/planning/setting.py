@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 WAVE = {"cuda": 64, "cpu": 8}
 """Candidates at a time that a device makes well."""
-OPENING = {"cuda": 16, "cpu": 4}
-"""Scaffolds of a first wave: a device makes so many nearly as quickly as one."""
-NATURAL = 2
-"""K that they try: those whose even pace comes nearest to the data's."""
+OPENING = {"cuda": 32, "cpu": 4}
+"""Scaffolds of a first wave: half of one that follows."""
+DRAWS = 8
+"""How many of these share a K. The K whose even pace comes nearest to the data's are tried, two at least."""
 LONGER = 2
 """Times as many chunks as bridge the way of a steered plan may be tried, also where that is more than usual."""
 POSTURES = 1.0
@@ -177,7 +177,9 @@ def _opening(planner: Planner, setting: Setting, choices: Sequence[int]) -> list
         return []
     usual = length(setting.way) / support.pace
     near = sorted(choices, key=lambda k: abs(math.log(merged_length(k, model.horizon, model.overlap) / max(usual, 1))))
-    return [near[i % min(NATURAL, len(near))] for i in range(OPENING.get(planner.device.type, OPENING["cpu"]))]
+    count = OPENING.get(planner.device.type, OPENING["cpu"])
+    tried = near[: max(2, count // DRAWS)]
+    return [tried[i % len(tried)] for i in range(count)]
 
 
 def _scaffolds(

@@ -2,8 +2,8 @@
 the other.
 
 A plan *passes aside* by how far it is, where it moves, from the nearest recorded *leg* that crosses the plane across
-its path there. In the open that is about what recorded paths lie apart. At a wall it is the way to the next door, however
-near to the wall the data is. Paths are taken either way: who came through may go back.
+its path there. In the open that is about what recorded paths lie apart. At a wall it is the way to the next door,
+however near to the wall the data is. Paths are taken either way: who came through may go back.
 """
 
 from __future__ import annotations

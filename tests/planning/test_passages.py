@@ -1,5 +1,7 @@
 """Two rooms, walked in up to a thin wall between them, and a door in it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,8 @@ from compdiffuser.planning.judge import Judge
 from compdiffuser.planning.passages import LEG, Passages, legs_of
 from compdiffuser.planning.roadmap import Roadmap
 from compdiffuser.planning.support import Support, measure_support
+from compdiffuser.planning.training import BLURRED, Making
+from compdiffuser.presets import ChunkConfig, preset
 from compdiffuser.types import Episodes, UserError
 
 STEPS = 48
@@ -116,6 +120,26 @@ def test_legs_follow_all_episodes_or_are_drawn():
 def test_two_things_have_no_passages():
     both = Space.of((0, 1), (Group("agent", (0,)), Group("ball", (1,))))
     assert measure_support(walks(20, space=both)).passages is None
+
+
+@pytest.mark.parametrize(("scaffold", "few", "kept"), [(0.5, True, False), (0.01, True, True), (0.5, False, True)])
+def test_scaffolds_of_small_data_are_noised_no_more_than_its_passages_allow(support, monkeypatch, scaffold, few, kept):
+    monkeypatch.setattr("compdiffuser.planning.support.SEGMENTS", 100_000 if few else 100)
+    asked = replace(preset("pointmaze-medium-stitch-v0"), chunks=ChunkConfig(16, 4, scaffold=scaffold))
+    making = Making(None, None, walks(), asked, torch.device("cpu"), None, None)
+    making.__dict__["support"] = support
+    expected = scaffold if kept else BLURRED * support.passages.limit
+    assert making.settings == replace(asked, chunks=replace(asked.chunks, scaffold=expected))
+
+
+def test_each_episode_is_held_back_once():
+    windows = walks(23)
+    folds = windows.folds(10, torch.Generator().manual_seed(0))
+    assert len(folds) == 10
+    assert sorted(first for _, held in folds for first in held.starts.tolist()) == windows.starts.tolist()
+    assert all(not set(kept.starts.tolist()) & set(held.starts.tolist()) for kept, held in folds)
+    assert all(kept.total + held.total == windows.total for kept, held in folds)
+    assert len(walks(1).folds(10, torch.Generator())) == 1
 
 
 def test_segments_of_small_data_are_all_kept(support):

@@ -114,16 +114,21 @@ def legs_of(windows: Windows, generator: torch.Generator, most: int = LEGS) -> T
     return windows.space.places(windows.states[pairs.to(windows.states.device)]).flatten(1).half().float()
 
 
-def measure_passages(windows: Windows, kept: Windows, held: Windows, generator: torch.Generator) -> Passages | None:
-    """Legs of all `windows`, and what windows `held` back usually pass aside of those that were `kept`.
+def measure_passages(
+    windows: Windows, folds: Sequence[tuple[Windows, Windows]], generator: torch.Generator
+) -> Passages | None:
+    """Legs of all `windows`, and what windows held back pass aside of those that were kept, in each of the `folds`.
 
     None where chunks are shorter than a leg, several things move, or places have too many dimensions for walls.
     """
     sizes: Sequence[int] = windows.space.sizes
     if len(sizes) > 1 or sizes[0] > WIDEST or windows.horizon <= LEG:
         return None
-    others = held.space.places(held.sample(WINDOWS, generator))
-    steps = others.diff(dim=1).norm(dim=-1).flatten()
-    least = LEAST * float(np.quantile(steps.cpu().numpy(), 0.9999))
-    usual = Passages(legs_of(kept, generator), 0.0).aside(others).cpu().numpy()
-    return Passages(legs_of(windows, generator), max(least, float(np.quantile(usual, USUAL))))
+    aside, steps = list[Tensor](), list[Tensor]()
+    for kept, held in folds:
+        others = held.space.places(held.sample(math.ceil(WINDOWS / len(folds)), generator))
+        steps.append(others.diff(dim=1).norm(dim=-1).flatten())
+        aside.append(Passages(legs_of(kept, generator), 0.0).aside(others))
+    least = LEAST * float(np.quantile(torch.cat(steps).cpu().numpy(), 0.9999))
+    usual = float(np.quantile(torch.cat(aside).cpu().numpy(), USUAL))
+    return Passages(legs_of(windows, generator), max(least, usual))

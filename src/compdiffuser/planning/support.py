@@ -24,7 +24,7 @@ from compdiffuser.domains.space import Space
 from compdiffuser.planning.calibration import LEVELS, WINDOWS, check_quantiles
 from compdiffuser.planning.moves import split_groups
 from compdiffuser.planning.passages import Passages, measure_passages
-from compdiffuser.types import UserError
+from compdiffuser.types import Array, UserError
 
 SPAN = 8  # steps of a segment, of which the first, middle and last state count
 SEGMENTS = 16_384  # for each position group, at first
@@ -34,6 +34,7 @@ MANY = 32_768  # segments from which on a CPU asks a tree for the nearest
 ELEMENTS = 2**25  # distances computed at a time
 UNIT = 0.99  # share of the windows that stray less than a unit, where there are several groups
 LEAST = 0.01  # of a unit, for a thing that never moves
+FOLDS = 10  # of small data, whose episodes say in turn what is usual
 HELD_OUT = 0.1  # share of the episodes that say what is usual
 
 
@@ -169,10 +170,21 @@ def drawn(windows: Windows, count: int, generator: torch.Generator) -> Tensor:
     return segments[torch.arange(count, device=segments.device), chosen].half().float()
 
 
+def small(windows: Windows) -> bool:
+    """Whether data is so small that all its segments are kept."""
+    return windows.total <= SEGMENTS
+
+
 def every(windows: Windows) -> Tensor:
     """All different segments [N, 3·P] of the data, in half precision as they are kept."""
     chunks = windows.at(torch.arange(windows.total, device=windows.states.device))
     return segments_of(windows.space.places(chunks)).flatten(0, 1).half().float().unique(dim=0)
+
+
+def _strays(kept: Windows, held: Windows, generator: torch.Generator) -> Array:
+    """What some windows held back stray from all segments of those kept."""
+    others = held.space.places(held.sample(WINDOWS // FOLDS, generator))
+    return Support(every(kept), ()).stray(others).cpu().numpy()
 
 
 def _denser(support: Support, kept: Windows, others: Tensor, generator: torch.Generator) -> Support:
@@ -190,7 +202,8 @@ def _denser(support: Support, kept: Windows, others: Tensor, generator: torch.Ge
 def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -> Support | None:
     """Sample `count` segments of the data, by default as many as cover it, and measure other episodes by them.
 
-    Of data with few windows, all segments are kept once that is measured: a door may have been passed but once.
+    Of data with few windows, all segments are kept, as a door may have been passed but once; and a tenth of few
+    episodes says little, so that each is measured by all others.
     None where chunks are shorter than a segment. A single episode has to measure itself.
     """
     if windows.horizon <= SPAN:
@@ -206,7 +219,10 @@ def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -
         far = [np.quantile(each.cpu().numpy(), UNIT) for each in support.strays_of_groups(others)]
         support = replace(support, units=tuple(max(float(each), LEAST) for each in far))
     strays = support.stray(others).cpu().numpy()
-    if count is None and not support.sizes and windows.total <= SEGMENTS:
+    folds = [(kept, held)]
+    if count is None and not support.sizes and small(windows):
+        folds = windows.folds(FOLDS, generator)
+        strays = np.concatenate([_strays(*fold, generator) for fold in folds])
         support = replace(support, segments=every(windows))
-    passages = measure_passages(windows, kept, held, generator)
+    passages = measure_passages(windows, folds, generator)
     return replace(support, strays=tuple(float(q) for q in np.quantile(strays, LEVELS)), passages=passages)

@@ -19,6 +19,8 @@ WALLS = [
     rectangle(8, 0, 8.15, 11), rectangle(8, 12.5, 8.15, 16),  # a door at y = 11 to 12.5
     rectangle(16, 0, 16.15, 3), rectangle(16, 4.5, 16.15, 16),  # and one at y = 3 to 4.5
 ]  # fmt: skip
+DOORS = [(8.075, 11.75), (16.075, 3.75)]
+"""Middles of the doors."""
 SHELVES = [rectangle(x, y, x + 1, y + 4) for x in (2, 5, 10.5, 13.5, 18, 21) for y in (2, 9)]
 MAP = FloorPlan.of("warehouse", (0, 24, 0, 16), [*WALLS, *SHELVES], room=0.2)
 SPEED = 0.15
@@ -66,13 +68,15 @@ def free_place(rng, near=None):
 
 
 def demonstrate(world, rng):
-    """A drive between two places that see each other, or through one corner between them: never the long way."""
+    """A drive between two places through one corner that both see, one time in four a door: never the long way."""
+    through = rng.uniform() < 1 / 4
+    door = DOORS[rng.integers(len(DOORS))]
     while True:
-        start = free_place(rng)
-        corner = free_place(rng, start)
-        goal = free_place(rng, corner)
+        corner = door if through else free_place(rng)
+        start, goal = free_place(rng, corner), free_place(rng, corner)
         way = np.stack([start, corner, goal])
-        if all(clear(a, b) for a, b in pairwise(way)):
+        other_side = (start[0] < corner[0]) != (goal[0] < corner[0])
+        if all(clear(a, b) for a, b in pairwise(way)) and (other_side or not through):
             break
     observation, _ = world.place(start, goal, seed=0)
     steps = []

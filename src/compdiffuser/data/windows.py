@@ -85,6 +85,22 @@ class Windows:
         held = min(max(1, round(share * len(numbers))), len(numbers) - 1)
         return self._of(shuffled[held:].sort().values, counts), self._of(shuffled[:held].sort().values, counts)
 
+    def folds(self, count: int, generator: torch.Generator) -> list[tuple[Windows, Windows]]:
+        """Windows of most episodes and of the others, up to `count` times: each episode is among the others once."""
+        counts = self.ends.diff(prepend=self.ends.new_zeros(1))
+        numbers = counts.nonzero()[:, 0]
+        if len(numbers) < 2:
+            return [(self, self)]
+        shuffled = numbers[torch.randperm(len(numbers), generator=generator, device=numbers.device)]
+        parts = shuffled.tensor_split(min(count, len(numbers)))
+        return [
+            (
+                self._of(shuffled[~torch.isin(shuffled, part)].sort().values, counts),
+                self._of(part.sort().values, counts),
+            )
+            for part in parts
+        ]
+
     def _of(self, episodes: torch.Tensor, counts: torch.Tensor) -> Windows:
         """The windows of some episodes [n], of which there are `counts` [E] each."""
         ends = counts[episodes].cumsum(0)

@@ -59,7 +59,7 @@ class Checkpoint:
         """Its parts that are taken from the data."""
         parts = {}
         if self.support is not None:
-            parts["support"] = artifact.arrays({"segments": self.support.segments}, half=True)
+            parts["support"] = artifact.arrays(self.support.arrays(), half=True)
         if self.postures is not None:
             parts["postures"] = artifact.arrays({"snippets": self.postures.snippets}, half=True)
         return parts
@@ -101,7 +101,8 @@ def restore(
     if known is not None:
         segments = _recorded(found, "support", "segments", folder)
         with artifact.describing(folder, kind):
-            support = Support.restored(segments, known)
+            legs = _recorded(found, "support", "legs", folder) if "aside" in known else None
+            support = Support.restored(segments, known, legs)
             support.check(trained_on.space)
     if moves is not None:
         snippets = _recorded(found, "postures", "snippets", folder)

@@ -41,6 +41,7 @@ TESTS: dict[str, str] = {
     "ends": "it misses its start or its goal",
     "reconstruction": "the model does not take all of its chunks for data",
     "support": "it goes where no recorded episode has been",
+    "passage": "it passes where no recorded episode has passed",
     "contact": "something moves that the agent is not near",
     "dynamics": "no recorded body moves as its posture changes",
     "avoid": "it enters a region that it has to avoid",
@@ -161,6 +162,11 @@ class Judge:
             chunkwise["support"] = far
             measures["support"] = worst(far, chains) / self.support.threshold(self.certify)
             unlike = torch.maximum(unlike, far / self.support.threshold(self.certify))
+        if self.support is not None and self.support.passages is not None:
+            passages = self.support.passages
+            aside = self._of(asked, merged, passages.aside(self.space.places(merged[asked])) / passages.limit)
+            chunkwise["passage"], measures["passage"] = aside, worst(aside, chains)
+            unlike = torch.maximum(unlike, aside)
         if usual.groups:
             paths = list(self.space.groups(merged).values())
             chunkwise["contact"] = alone(paths, usual.groups)

@@ -58,7 +58,7 @@ def fingerprint(planner: Planner) -> str:
     tensors = list(planner.denoise.denoiser.state_dict().values())
     if planner.support is not None:
         settings |= planner.support.described()
-        tensors.append(planner.support.segments)
+        tensors += planner.support.arrays().values()
     if planner.scaffold is not None and planner.roadmap is not None:
         tensors += planner.roadmap.tensors()
     return _digest(settings, *(tensor.half().cpu().numpy().tobytes() for tensor in tensors))

@@ -23,6 +23,7 @@ from scipy.sparse.csgraph import dijkstra
 from torch import Tensor
 
 from compdiffuser.planning.landmarks import nearest, neighbours, rarity, spread
+from compdiffuser.planning.passages import Passages
 from compdiffuser.planning.support import SEGMENTS, Support
 from compdiffuser.types import Array
 
@@ -32,6 +33,8 @@ STATES = 8192  # among which they are chosen, likewise
 AROUND = 2.0  # how far around a landmark data is counted
 BESIDE = 2.0  # up to where two landmarks are joined, or gaps in the data would end ways
 UNSEEN = 3.0  # how many times more a join costs: no segment may ever have led that way
+BARRED = 10.0  # how many times more an edge costs that leads where no episode has passed: through a wall, most often
+FINE = 0.65  # radii, in what a plan may pass aside, where that is known: lines between landmarks are as fine
 ENTRANCES = 16  # landmarks around a place, of which the nearest that a free line leads to is taken
 
 Clear = Callable[[Tensor, Tensor], Tensor]
@@ -56,15 +59,22 @@ class Roadmap:
     @classmethod
     def through(cls, support: Support, count: int | None = None) -> Roadmap:
         """The graph of the recorded segments, with landmarks spread evenly over the places where they begin and end."""
+        passages = support.passages
         first, _, last = support.segments.chunk(3, dim=1)
+        if passages is not None:  # legs are short, and of all episodes
+            first, last = passages.legs.chunk(2, dim=1)
         states = torch.cat([first, last])
         chosen = states[:: max(1, len(states) // (STATES * _growth(support)))]
-        landmarks, radius = spread(chosen, count or landmarks_for(support))
+        landmarks, radius = _landmarks(chosen, count or landmarks_for(support), passages)
         recorded = torch.stack([nearest(first, landmarks), nearest(last, landmarks)]).unique(dim=1)
-        beside = neighbours(landmarks, BESIDE * radius)
+        near = BESIDE * radius if passages is None else max(BESIDE * radius, passages.longest)
+        beside = neighbours(landmarks, near)
         edges = torch.cat([recorded, beside], dim=1)
         costs = (landmarks[edges[0]] - landmarks[edges[1]]).norm(dim=1)
         costs[recorded.shape[1] :] *= UNSEEN
+        if passages is not None:
+            pairs, which = edges.sort(dim=0).values.unique(dim=1, return_inverse=True)
+            costs[~passages.open(*landmarks[pairs])[which]] *= BARRED
         return cls(landmarks, edges, costs * rarity(landmarks, states, AROUND * radius)[edges].mean(dim=0), radius)
 
     def cleared(self, clears: Sequence[Clear]) -> Roadmap:
@@ -120,6 +130,15 @@ class Roadmap:
         while (place := int(before[way[-1]])) >= 0:
             way.append(place)
         return self.landmarks[way[::-1]]
+
+
+def _landmarks(states: Tensor, count: int, passages: Passages | None) -> tuple[Tensor, float]:
+    """So many of the states, or more, until lines between them are as fine as the passages that are known."""
+    landmarks, radius = spread(states, count)
+    while passages is not None and radius > FINE * passages.limit and len(landmarks) == count < len(states) // 2:
+        count *= 2
+        landmarks, radius = spread(states, count)
+    return landmarks, radius
 
 
 def landmarks_for(support: Support) -> int:

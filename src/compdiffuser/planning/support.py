@@ -23,7 +23,8 @@ from compdiffuser.data.windows import Windows
 from compdiffuser.domains.space import Space
 from compdiffuser.planning.calibration import LEVELS, WINDOWS, check_quantiles
 from compdiffuser.planning.moves import split_groups
-from compdiffuser.types import UserError
+from compdiffuser.planning.passages import Passages, measure_passages
+from compdiffuser.types import Array, UserError
 
 SPAN = 8  # steps of a segment, of which the first, middle and last state count
 SEGMENTS = 16_384  # for each position group, at first
@@ -33,6 +34,7 @@ MANY = 32_768  # segments from which on a CPU asks a tree for the nearest
 ELEMENTS = 2**25  # distances computed at a time
 UNIT = 0.99  # share of the windows that stray less than a unit, where there are several groups
 LEAST = 0.01  # of a unit, for a thing that never moves
+FOLDS = 10  # of small data, whose episodes say in turn what is usual
 HELD_OUT = 0.1  # share of the episodes that say what is usual
 
 
@@ -48,19 +50,29 @@ class Support:
     """Numbers that each position group has, where there are several."""
     units: tuple[float, ...] = ()
     """What each group usually strays at most."""
+    passages: Passages | None = None
+    """Where recorded episodes lead through; None where nobody has measured that."""
 
     def to(self, device: torch.device) -> Support:
-        return replace(self, segments=self.segments.to(device))
+        passages = None if self.passages is None else self.passages.to(device)
+        return replace(self, segments=self.segments.to(device), passages=passages)
+
+    def arrays(self) -> dict[str, Tensor]:
+        """What is recorded of the data itself."""
+        return {"segments": self.segments} | ({} if self.passages is None else {"legs": self.passages.legs})
 
     def described(self) -> dict[str, Any]:
-        """Everything but the segments, ready for JSON."""
+        """Everything but the arrays, ready for JSON."""
         groups = {"sizes": self.sizes, "units": self.units} if self.sizes else {}
-        return {"strays": self.strays, **groups}
+        passages = {} if self.passages is None else {"aside": self.passages.limit}
+        return {"strays": self.strays, **groups, **passages}
 
     @classmethod
-    def restored(cls, segments: Tensor, described: dict[str, Any]) -> Support:
-        """What `described` tells, with the segments."""
-        return cls(segments, *(tuple(described.get(name, ())) for name in ("strays", "sizes", "units")))
+    def restored(cls, segments: Tensor, described: dict[str, Any], legs: Tensor | None = None) -> Support:
+        """What `described` tells, with the segments and legs."""
+        passages = None if legs is None else Passages(legs, described["aside"])
+        strays, sizes, units = (tuple(described.get(name, ())) for name in ("strays", "sizes", "units"))
+        return cls(segments, strays, sizes, units, passages)
 
     def check(self, space: Space) -> None:
         """Raises UserError where the segments are not of this space's positions, or quantiles are missing."""
@@ -71,6 +83,8 @@ class Support:
             raise UserError(f"segments are [N, {3 * sum(sizes)}] here, not {list(self.segments.shape)}")
         if self.sizes and (self.sizes != sizes or len(self.units) != len(sizes) or min(self.units) <= 0):
             raise UserError(f"groups have sizes {sizes} and a unit above 0 each, not {self.sizes} and {self.units}")
+        if self.passages is not None:
+            self.passages.check(sum(sizes))
 
     def threshold(self, quantile: float) -> float:
         """The distance that this share of the data's windows stays below."""
@@ -162,6 +176,23 @@ def drawn(windows: Windows, count: int, generator: torch.Generator) -> Tensor:
     return segments[torch.arange(count, device=segments.device), chosen].half().float()
 
 
+def small(windows: Windows) -> bool:
+    """Whether data is so small that all its segments are kept."""
+    return windows.total <= SEGMENTS
+
+
+def every(windows: Windows) -> Tensor:
+    """All different segments [N, 3·P] of the data, in half precision as they are kept."""
+    chunks = windows.at(torch.arange(windows.total, device=windows.states.device))
+    return segments_of(windows.space.places(chunks)).flatten(0, 1).half().float().unique(dim=0)
+
+
+def _strays(kept: Windows, held: Windows, generator: torch.Generator) -> Array:
+    """What some windows held back stray from all segments of those kept."""
+    others = held.space.places(held.sample(WINDOWS // FOLDS, generator))
+    return Support(every(kept), ()).stray(others).cpu().numpy()
+
+
 def _denser(support: Support, kept: Windows, others: Tensor, generator: torch.Generator) -> Support:
     """Twice as many segments, again and again, until windows of other episodes [M, H, P] lie close to them."""
     steps = others.diff(dim=1).norm(dim=-1).flatten()
@@ -177,6 +208,8 @@ def _denser(support: Support, kept: Windows, others: Tensor, generator: torch.Ge
 def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -> Support | None:
     """Sample `count` segments of the data, by default as many as cover it, and measure other episodes by them.
 
+    Of data with few windows, all segments are kept, as a door may have been passed but once; and a tenth of few
+    episodes says little, so that each is measured by all others.
     None where chunks are shorter than a segment. A single episode has to measure itself.
     """
     if windows.horizon <= SPAN:
@@ -192,4 +225,10 @@ def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -
         far = [np.quantile(each.cpu().numpy(), UNIT) for each in support.strays_of_groups(others)]
         support = replace(support, units=tuple(max(float(each), LEAST) for each in far))
     strays = support.stray(others).cpu().numpy()
-    return replace(support, strays=tuple(float(q) for q in np.quantile(strays, LEVELS)))
+    folds = [(kept, held)]
+    if count is None and not support.sizes and small(windows):
+        folds = windows.folds(FOLDS, generator)
+        strays = np.concatenate([_strays(*fold, generator) for fold in folds])
+        support = replace(support, segments=every(windows))
+    passages = measure_passages(windows, folds, generator)
+    return replace(support, strays=tuple(float(q) for q in np.quantile(strays, LEVELS)), passages=passages)

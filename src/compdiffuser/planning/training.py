@@ -28,7 +28,7 @@ from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.postures import Postures, measure_postures
 from compdiffuser.planning.recipes import chunked, recipe_for
 from compdiffuser.planning.soundness import Reports
-from compdiffuser.planning.support import Support, measure_support
+from compdiffuser.planning.support import Support, measure_support, small
 from compdiffuser.presets import Preset
 from compdiffuser.progress import progress_bar
 from compdiffuser.runs import only_writer, rank
@@ -39,6 +39,9 @@ from compdiffuser.types import Episodes
 
 REACH = 0.87
 """Normalized distance between the ends of chunks that go furthest, in the giant maze."""
+BLURRED = 3.0
+"""σ of scaffolds of small data, at most, in units of what a plan may pass aside. Some ten states are denoised together,
+so that the way stays known to about one such unit; with more noise, a model that has seen little misses the door."""
 
 
 @only_writer
@@ -124,6 +127,15 @@ class Making:
         return measure_support(self.windows)
 
     @cached_property
+    def settings(self) -> Preset:
+        """The preset; of small data with scaffolds that are noised no more than the passages it knows allow."""
+        chunks, support = self.preset.chunks, self.support
+        if chunks.scaffold is None or support is None or support.passages is None or not small(self.windows):
+            return self.preset
+        level = min(chunks.scaffold, BLURRED * support.passages.limit)
+        return replace(self.preset, chunks=replace(chunks, scaffold=level))
+
+    @cached_property
     def postures(self) -> Postures | None:
         return measure_postures(self.windows)
 
@@ -131,7 +143,7 @@ class Making:
         """The planner with these weights, or the denoiser's own, calibrated."""
         trained = with_weights(self.denoiser, weights) if weights else self.denoiser
         calibration = calibrate(Runner(trained, self.device), self.windows, self.preset.chunks.overlap, self.counts)
-        return Checkpoint(trained, self.normalizer, calibration, self.preset, record, self.support, self.postures)
+        return Checkpoint(trained, self.normalizer, calibration, self.settings, record, self.support, self.postures)
 
     def see(self, seconds: float, average: list[Tensor]) -> None:
         self.latest = average

@@ -6,6 +6,7 @@ export const TESTS = {
   ends: { name: "misses an end", title: "Both ends met", asks: "The plan begins at its start and ends at its goal." },
   reconstruction: { name: "unlike the data", title: "Like the data", asks: "The model, asked to denoise each chunk again, changes it no more than recorded motion." },
   support: { name: "unknown ground", title: "Known ground", asks: "Recorded episodes have been wherever the plan goes; walls are places where none has been." },
+  passage: { name: "no passage", title: "Known passages", asks: "Recorded episodes have passed wherever the plan does, also between places they know; thin walls are where none has." },
   contact: { name: "moves alone", title: "Nothing moves alone", asks: "Whatever only the agent can move, such as a ball, moves only while the agent is near." },
   dynamics: { name: "moves oddly", title: "Moves like a body", asks: "From one state to the next, the planned posture changes as recorded ones do." },
   avoid: { name: "enters a region", title: "Regions avoided", asks: "The plan keeps out of every region that it was told to avoid." },

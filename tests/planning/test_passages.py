@@ -1,0 +1,148 @@
+"""Two rooms, walked in up to a thin wall between them, and a door in it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from compdiffuser.compose.chains import Chains
+from compdiffuser.data.normalizer import Normalizer
+from compdiffuser.data.windows import Windows
+from compdiffuser.domains import PLANE, Group, Space
+from compdiffuser.planning.calibration import LEVELS, Calibration
+from compdiffuser.planning.judge import Judge
+from compdiffuser.planning.passages import LEG, Passages, legs_of
+from compdiffuser.planning.roadmap import Roadmap
+from compdiffuser.planning.support import Support, measure_support
+from compdiffuser.planning.training import BLURRED, Making
+from compdiffuser.presets import ChunkConfig, preset
+from compdiffuser.types import Episodes, UserError
+
+STEPS = 48
+DOOR = (0.0, 4.0)
+
+
+def walks(count: int = 400, seed: int = 0, space: Space = PLANE) -> Windows:
+    """Straight walks in one of two rooms of 5 × 10 with the wall x = 0 between them, some through its door."""
+    rng = np.random.default_rng(seed)
+    side = rng.choice([-1.0, 1.0], count)
+    start, end = (np.stack([side * rng.uniform(0.2, 5, count), rng.uniform(-5, 5, count)], 1) for _ in range(2))
+    through = np.arange(count) % 8 == 0
+    start[through], end[through] = (
+        np.array([x, DOOR[1]]) + rng.normal(0, 0.3, (through.sum(), 2)) for x in (-2.5, 2.5)
+    )
+    states = start[:, None] + (end - start)[:, None] * np.linspace(0, 1, STEPS)[:, None]
+    observations = states.reshape(-1, 2).astype(np.float32)
+    episodes = Episodes.from_terminals(observations, observations, np.tile(np.arange(STEPS) == STEPS - 1, count))
+    return Windows.from_episodes(episodes, space, Normalizer((-5, -5), (5, 5)), 16)
+
+
+@pytest.fixture(scope="module")
+def support() -> Support:
+    return measure_support(walks())
+
+
+def line(start, end, states: int = 16) -> torch.Tensor:
+    """A straight chunk [1, H, 2], normalized."""
+    return torch.tensor(np.linspace(start, end, states), dtype=torch.float32)[None] / 5
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "open"),
+    [
+        ((-1, 0), (1, 0), False),
+        ((-1, -2), (1, -3), False),
+        ((0.9, -1), (-0.6, -1.4), False),
+        ((-1, 4), (1, 4), True),
+        ((1, 4), (-1, 4.1), True),
+        ((1, 2), (2.5, 0), True),
+        ((-0.3, 2), (-0.3, -1), True),
+    ],
+)
+def test_only_a_door_leads_through_a_wall(support, start, end, open):
+    """Data lies beside the wall, on both sides of it."""
+    aside = support.passages.aside(line(start, end)).item()
+    assert (aside <= support.passages.limit) == open
+    assert support.passages.open(*(torch.tensor([each]) / 5 for each in (start, end))).item() == open
+
+
+def test_what_stands_still_is_as_far_aside_as_it_is_from_the_data(support):
+    here, outside = line((2, 1), (2, 1)), line((2, 7), (2, 7))
+    assert support.passages.aside(here) < support.passages.limit < support.passages.aside(outside)
+
+
+def test_most_of_other_walks_pass_no_further_aside(support):
+    others = walks(60, seed=1)
+    passed = support.passages.aside(others.sample(300, torch.Generator().manual_seed(0))) <= support.passages.limit
+    assert 0.7 < passed.float().mean() < 1
+
+
+def test_the_roadmap_goes_to_the_door(support):
+    ways = Roadmap.through(support).ways(torch.tensor([[-0.2, -0.6]]), torch.tensor([[0.2, -0.6]]))
+    crossing = (ways[0][:-1, 0] < 0) & (ways[0][1:, 0] >= 0)
+    assert crossing.sum() == 1
+    assert abs(ways[0][:-1][crossing][0, 1] - DOOR[1] / 5) < 0.2
+
+
+def test_the_judge_says_where_nobody_passed(support):
+    usual = Calibration((0.5,), (1.0,), tuple(np.linspace(0, 2, len(LEVELS))), reach=1.0, advance=1.0, step=0.1)
+    judge = Judge(lambda x, sigma, conditions: x, usual, support, PLANE, 4, 0.995, "exponential")
+    for y, certified in ((4, True), (0, False)):
+        chunk = line((-1.5, y), (1.5, y))
+        chain = Chains.build(chunk[:, 0], chunk[:, -1], torch.tensor([1]), torch.tensor([0]))
+        (verdict,) = judge(chunk, chain).verdicts
+        assert ("passage" not in verdict.failed) == certified
+        assert ("no recorded episode has passed" in str(verdict)) != certified
+
+
+def test_passages_are_kept_with_the_support(support):
+    again = Support.restored(support.segments, support.described(), support.arrays()["legs"])
+    assert again.passages.limit == support.passages.limit
+    again.check(PLANE)
+    older = {name: value for name, value in support.described().items() if name != "aside"}
+    assert Support.restored(support.segments, older).passages is None
+    with pytest.raises(UserError, match="legs are"):
+        Passages(support.passages.legs[:, :3], 0.1).check(2)
+
+
+def test_legs_follow_all_episodes_or_are_drawn():
+    windows = walks(20)
+    every = legs_of(windows, torch.Generator().manual_seed(0))
+    assert len(every) == 20 * -(-(STEPS - 1) // LEG)
+    first = windows.states[[0, LEG]].flatten()
+    torch.testing.assert_close(every[0], first.half().float())
+    few = legs_of(windows, torch.Generator().manual_seed(0), most=7)
+    assert len(few) == 7
+    assert all((every == leg).all(dim=1).any() for leg in few)
+
+
+def test_two_things_have_no_passages():
+    both = Space.of((0, 1), (Group("agent", (0,)), Group("ball", (1,))))
+    assert measure_support(walks(20, space=both)).passages is None
+
+
+@pytest.mark.parametrize(("scaffold", "few", "kept"), [(0.5, True, False), (0.01, True, True), (0.5, False, True)])
+def test_scaffolds_of_small_data_are_noised_no_more_than_its_passages_allow(support, monkeypatch, scaffold, few, kept):
+    monkeypatch.setattr("compdiffuser.planning.support.SEGMENTS", 100_000 if few else 100)
+    asked = replace(preset("pointmaze-medium-stitch-v0"), chunks=ChunkConfig(16, 4, scaffold=scaffold))
+    making = Making(None, None, walks(), asked, torch.device("cpu"), None, None)
+    making.__dict__["support"] = support
+    expected = scaffold if kept else BLURRED * support.passages.limit
+    assert making.settings == replace(asked, chunks=replace(asked.chunks, scaffold=expected))
+
+
+def test_each_episode_is_held_back_once():
+    windows = walks(23)
+    folds = windows.folds(10, torch.Generator().manual_seed(0))
+    assert len(folds) == 10
+    assert sorted(first for _, held in folds for first in held.starts.tolist()) == windows.starts.tolist()
+    assert all(not set(kept.starts.tolist()) & set(held.starts.tolist()) for kept, held in folds)
+    assert all(kept.total + held.total == windows.total for kept, held in folds)
+    assert len(walks(1).folds(10, torch.Generator())) == 1
+
+
+def test_segments_of_small_data_are_all_kept(support):
+    windows = walks()
+    assert len(support.segments) > 400 * (STEPS - 8) * 0.95
+    assert support.stray(windows.sample(200, torch.Generator().manual_seed(0))).max() < 1e-3

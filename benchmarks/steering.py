@@ -100,7 +100,8 @@ def measure(options: Benchmark, planner: Planner, kind: Kind, method: Method) ->
             driven = drive(planner, block, [plan for _, plan in made], options)
             records = [{**record, "driven": arrived} for record, arrived in zip(records, driven, strict=True)]
         done = [*done, *records]
-        write_json(path, {**about, **summary(done), "problems": done, **provenance("python benchmarks/steering.py")})
+        told = {**about, "complete": len(done) >= len(drawn), **summary(done), "problems": done}
+        write_json(path, {**told, **provenance("python benchmarks/steering.py")})
     print(name, kind, method, summary(done), flush=True)
 
 

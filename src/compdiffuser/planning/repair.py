@@ -26,7 +26,6 @@ from compdiffuser.planning.problem import checked
 from compdiffuser.planning.regions import Region
 from compdiffuser.planning.roadmap import length, paced
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.setting import WAVE
 from compdiffuser.planning.steering import Cost, Course, Steering, Valid, Waypoint, passing_times
 from compdiffuser.planning.ways import APART, Steered, differ
 from compdiffuser.types import Array, UserError
@@ -34,7 +33,8 @@ from compdiffuser.types import Array, UserError
 if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
-QUICK = 8  # times fewer candidates at a time than a plan is begun with
+WAVE = {"cuda": 32, "cpu": 1}
+"""Candidates at a time: about every second one is certified, and a GPU makes many in the time of one."""
 EASY = 0.7  # of the pace that chunks have at most: a detour is given time for it
 RENEWED = 0.25  # of what a chunk advances, that a detour may be longer for each chunk that it leaves alone
 
@@ -123,11 +123,11 @@ def renewal(
     if not rest.concerned:
         return replace(plan, avoid=steering.avoid)
     chunks, held = rest.renewed()
-    wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"]) // QUICK
+    wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
     return Search(
         rest.anchor if held[0] else here, plan.goal, [len(chunks)], n_candidates, seed, min(wave, n_candidates),
-        planner.config.refine is not None, planner.config.score, {len(chunks): chunks}, course=rest.course(chunks),
-        held={len(chunks): held},
+        planner.config.refine is not None, planner.config.score, {len(chunks): chunks.to(planner.device)},
+        course=rest.course(chunks), held={len(chunks): held},
     )  # fmt: skip
 
 
@@ -148,7 +148,7 @@ class Rest:
     anchor: Array
     """[D], where the first chunk begins; a little behind."""
     chunks: Tensor
-    """[K, H, D], normalized; neighbours agree."""
+    """[K, H, D], normalized; neighbours agree. On the CPU: there is little to compute, and much to decide."""
     concerned: tuple[int, ...]
     walled: bool
     """Whether some of them are where they must not be; otherwise the agent is only beside the plan."""
@@ -160,7 +160,7 @@ class Rest:
         horizon, overlap = planner.model.horizon, planner.model.overlap
         if plan.chunks.shape[1:] != (horizon, planner.model.dim) or plan.overlap != overlap:
             raise UserError(f"a plan of chunks {list(plan.chunks.shape)} was not made by this planner")
-        states = torch.tensor(plan.states, dtype=torch.float32, device=planner.device)
+        states = torch.tensor(plan.states, dtype=torch.float32)
         chunks = split(planner.normalizer.normalize(states), plan.n_chunks, horizon, overlap)
         now, via = ahead(planner, plan, here)
         first = min(now // (horizon - overlap), plan.n_chunks - 1)
@@ -201,7 +201,7 @@ class Rest:
         found = self._around(path, self._spans(len(chunks), first, last))
         if not found:
             return None
-        usual, places = planner.calibration, space.places(path).cpu()
+        usual, places = planner.calibration, space.places(path)
 
         def price(detour: Detour) -> float:
             kept = length(places[: detour.begin + 1]) + length(places[detour.end :])
@@ -228,7 +228,7 @@ class Rest:
         times = _times(planner, planner.normalizer.denormalize(path), self.steering.via)
         stops = [[v for v, t in zip(self.steering.via, times, strict=True) if a < t < b] for a, b in ends]
         here = space.places(planner.normalizer.normalize(torch.from_numpy(self.here).float()))
-        places = space.places(path).cpu()
+        places = space.places(path)
         begin = torch.stack([places[a] if first else here for (a, _), (first, _) in zip(ends, spans, strict=True)])
         there = places[[b for _, b in ends]]
         if any(stops):

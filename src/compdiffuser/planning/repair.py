@@ -21,10 +21,11 @@ from torch import Tensor
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import merge, split
 from compdiffuser.planning.adherence import kept
+from compdiffuser.planning.carrying import Carrying
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import checked
 from compdiffuser.planning.regions import Region
-from compdiffuser.planning.roadmap import length, paced
+from compdiffuser.planning.roadmap import Roadmap, length, paced
 from compdiffuser.planning.search import Search
 from compdiffuser.planning.steering import Cost, Course, Steering, Valid, Waypoint, passing_times
 from compdiffuser.planning.ways import APART, Steered, differ
@@ -122,12 +123,12 @@ def renewal(
     planner.ground.check(rest.steering, here, plan.goal, planner.asked, planner.preset.maze)
     if not rest.concerned:
         return replace(plan, avoid=steering.avoid)
-    chunks, held = rest.renewed()
+    chunks, held, closed = rest.renewed()
     wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
     return Search(
         rest.anchor if held[0] else here, plan.goal, [len(chunks)], n_candidates, seed, min(wave, n_candidates),
         planner.config.refine is not None, planner.config.score, {len(chunks): chunks.to(planner.device)},
-        course=rest.course(chunks), held={len(chunks): held},
+        course=rest.course(chunks, closed), held={len(chunks): held},
     )  # fmt: skip
 
 
@@ -174,31 +175,32 @@ class Rest:
         anchor = plan.states[first * (horizon - overlap)] if first else plan.start
         return cls(planner, here, anchor, chunks[first:], concerned, bool(broken), steering)
 
-    def renewed(self) -> tuple[Tensor, tuple[bool, ...]]:
-        """What the repair begins from, [K', H, D], and which of its chunks are held."""
-        chunks, held = self.chunks, [True] * len(self.chunks)
-        laid = self.planner.space.only_positions and self.planner.roadmap is not None
+    def renewed(self) -> tuple[Tensor, tuple[bool, ...], bool]:
+        """What the repair begins from, [K', H, D]; which of its chunks are held; and whether all ways are closed."""
+        chunks, held, closed = self.chunks, [True] * len(self.chunks), False
+        laid = self.walled and self.planner.space.only_positions and self.planner.roadmap is not None
         for first, last in reversed(_runs(self.concerned)):
-            detour = self._detour(chunks, held, first, last) if laid and self.walled else None
+            detour = self._detour(chunks, held, first, last) if laid else None
             if detour is None:
-                held = [kept and not first <= k <= last for k, kept in enumerate(held)]
+                held, closed = [kept and not first <= k <= last for k, kept in enumerate(held)], laid
             else:
                 chunks, held = detour
-        return chunks, tuple(held)
+        return chunks, tuple(held), closed
 
-    def course(self, chunks: Tensor) -> Course:
+    def course(self, chunks: Tensor, closed: bool) -> Course:
         """What steers the repair; waypoints are passed about when they were."""
         states = self.planner.normalizer.denormalize(merge(chunks, self.planner.model.overlap))
         times = _times(self.planner, states, self.steering.via)
-        return Course(self.steering, tuple(time / max(len(states) - 1, 1) for time in times))
+        return Course(self.steering, tuple(time / max(len(states) - 1, 1) for time in times), closed)
 
     def _detour(self, chunks: Tensor, held: list[bool], first: int, last: int) -> tuple[Tensor, list[bool]] | None:
         """Chunks `first` to `last`, or some more around them, replaced by a way round what they entered."""
         planner, space = self.planner, self.planner.space
         horizon, overlap = planner.model.horizon, planner.model.overlap
         stride = horizon - overlap
-        path = merge(chunks, overlap)
-        found = self._around(path, self._spans(len(chunks), first, last))
+        path, spans = merge(chunks, overlap), self._spans(len(chunks), first, last)
+        # As for new plans: between few landmarks a narrow way is easily overlooked.
+        found = self._around(path, spans, self._steered) or self._around(path, spans, self._finer)
         if not found:
             return None
         usual, places = planner.calibration, space.places(path)
@@ -221,9 +223,11 @@ class Rest:
         widened = [(max(first - more, 0), min(last + more, count - 1)) for more in (0, 2, count)]
         return list(dict.fromkeys(widened))
 
-    def _around(self, path: Tensor, spans: Sequence[tuple[int, int]]) -> list[Detour]:
+    def _around(self, path: Tensor, spans: Sequence[tuple[int, int]], roads: Steered | None) -> list[Detour]:
         """The ways that could replace chunks of a path [T, D], through the waypoints that these passed."""
         planner, space = self.planner, self.planner.space
+        if roads is None:
+            return []
         ends = [self._ends(len(path), *span) for span in spans]
         times = _times(planner, planner.normalizer.denormalize(path), self.steering.via)
         stops = [[v for v, t in zip(self.steering.via, times, strict=True) if a < t < b] for a, b in ends]
@@ -232,11 +236,11 @@ class Rest:
         begin = torch.stack([places[a] if first else here for (a, _), (first, _) in zip(ends, spans, strict=True)])
         there = places[[b for _, b in ends]]
         if any(stops):
-            steered = [replace(self._steered, steering=replace(self.steering, via=tuple(via))) for via in stops]
+            steered = [replace(roads, steering=replace(self.steering, via=tuple(via))) for via in stops]
             legs = [each.ways(a, b) for each, a, b in zip(steered, begin, there, strict=True)]
             ways = [found[0].places if found else None for found in legs]
         else:
-            ways = self._steered.roadmap.ways(begin, there)
+            ways = roads.roadmap.ways(begin, there)
         found = zip(spans, ends, ways, strict=True)
         return [Detour(*span, *own, way) for span, own, way in found if way is not None]
 
@@ -248,10 +252,15 @@ class Rest:
         return begin, states - 1 if states - 1 - end < overlap // 2 else end
 
     @cached_property
-    def _steered(self) -> Steered:
-        roadmap = self.planner.roadmap
-        assert roadmap is not None
-        return Steered.through(roadmap, self.planner.ground, self.steering, self.here)
+    def _steered(self) -> Steered | None:
+        return self._through(self.planner.roadmap)
+
+    @cached_property
+    def _finer(self) -> Steered | None:
+        return self._through(self.planner.finer_roadmap)
+
+    def _through(self, roadmap: Roadmap | Carrying | None) -> Steered | None:
+        return None if roadmap is None else Steered.through(roadmap, self.planner.ground, self.steering, self.here)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Plans that are steered, with a shipped planner in its maze; and what cannot be asked of any."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from compdiffuser.domains.mazes import maze
 from compdiffuser.planning.adherence import kept
 from compdiffuser.planning.guide import Guide
 from compdiffuser.planning.judge import Verdict
+from compdiffuser.planning.repair import mending
 from compdiffuser.planning.search import Candidate, Search
 from compdiffuser.planning.steering import Course, passing_times
 from compdiffuser.planning.ways import differ
@@ -132,6 +134,15 @@ def test_a_repair_tells_that_every_way_is_closed(ant, plain):
     assert not mended.ok
     assert mended.verdict.where["avoid"].endswith("the regions close every way that the data knows")
     assert len(mended.scores) <= 8, "one that shows where will do"
+
+
+@pytest.mark.slow
+def test_a_detour_is_begun_from_with_little_noise_unless_more_is_asked_for(ant):
+    assert mending(ant) is ant, "it begins with as little by itself"
+    noisier = copy.copy(ant)
+    noisier.preset = replace(ant.preset, chunks=replace(ant.preset.chunks, scaffold=0.6))
+    assert mending(noisier.with_config()).scaffold == 0.25
+    assert mending(ant.with_config(scaffold=0.6)).scaffold == 0.6
 
 
 @pytest.mark.slow

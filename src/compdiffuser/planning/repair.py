@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 WAVE = {"cuda": 32, "cpu": 1}
 """Candidates at a time: about every second one is certified, and a GPU makes many in the time of one."""
-EASY = 0.7  # of the pace that chunks have at most: a detour is given time for it
+LITTLE = 0.25  # σ up to which a detour is noised: few levels, also where new plans begin higher and are denoised longer
+EASY = 0.65  # of the pace that chunks have at most: a detour is given time for it
 RENEWED = 0.25  # of what a chunk advances, that a detour may be longer for each chunk that it leaves alone
 
 
@@ -96,9 +97,18 @@ def repaired(
     )
     if isinstance(search, Plan):
         return replace(search, seconds=time.perf_counter() - begun)
+    mender = mending(planner)
     while not search.done:
-        planner.advance([search])
-    return planner.result(search, time.perf_counter() - begun)
+        mender.advance([search])
+    return mender.result(search, time.perf_counter() - begun)
+
+
+def mending(planner: Planner) -> Planner:
+    """The planner as what `renewal` tells is made with; the same one where it begins with as little noise by itself."""
+    usual = planner.config.scaffold == "auto" and planner.space.only_places
+    if not usual or planner.scaffold is None or planner.scaffold <= LITTLE:
+        return planner
+    return planner.with_config(scaffold=LITTLE)
 
 
 def renewal(
@@ -113,7 +123,10 @@ def renewal(
     n_candidates: int = 16,
     seed: int = 0,
 ) -> Search | Plan:
-    """What `repaired` has to search for; the plan itself where nothing ahead has to change. Raises UserError."""
+    """What `repaired` has to search for, with `mending`; the plan itself where nothing ahead has to change.
+
+    Raises UserError for what cannot be.
+    """
     given = Steering.of((), avoid, valid, prefer, margin)
     new = tuple(each for each in (*planner.known.avoid, *given.avoid) if each not in plan.avoid)
     steering = replace(given.joined(replace(planner.known, avoid=())), avoid=(*plan.avoid, *new))

@@ -15,10 +15,11 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from compdiffuser.evaluation.ends import whole
+from compdiffuser.planning.detours import ahead
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.regions import Region, region
-from compdiffuser.planning.repair import ahead, mending, renewal
+from compdiffuser.planning.repair import mending, renewal
 from compdiffuser.planning.steering import Waypoint, waypoint
 from compdiffuser.types import Array, UserError
 from compdiffuser.web.driving import Stopped, drive, verdict

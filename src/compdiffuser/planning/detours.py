@@ -29,7 +29,7 @@ from compdiffuser.types import Array, UserError
 if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
-EASY = 0.65  # of the pace that chunks have at most: a detour is given time for it
+EASY = 0.7  # of the pace that chunks have at most: a detour is given time for it
 RENEWED = 0.25  # of what a chunk advances, that a detour may be longer for each chunk that it leaves alone
 
 

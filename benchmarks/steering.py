@@ -39,6 +39,7 @@ Method = Literal["steered", "rejection", "none"]
 LEAST_CELLS = 8  # between start and goal
 PASSED = 1.0  # metres within which a driven waypoint is passed
 ON_THE_WAY = 0.25  # share of a plan that lies behind the agent when a door closes
+STILL, MOVED = 1_000, 0.5  # steps after which an episode ends whose agent moved less than that many metres meanwhile
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def measure(options: Benchmark, planner: Planner, kind: Kind, method: Method) ->
             driven = drive(planner, block, [plan for _, plan in made], options)
             records = [{**record, "driven": arrived} for record, arrived in zip(records, driven, strict=True)]
         done = [*done, *records]
-        write_json(path, {**about, **summary(done), "problems": done, **provenance("python benchmarks/steering.py")})
+        told = {**about, "complete": len(done) >= len(drawn), **summary(done), "problems": done}
+        write_json(path, {**told, **provenance("python benchmarks/steering.py")})
     print(name, kind, method, summary(done), flush=True)
 
 
@@ -290,13 +292,20 @@ def drive(planner: Planner, block: Sequence[Problem], plans: Sequence[Plan | Non
             for e in np.flatnonzero(step.success & active):
                 track = np.stack([each[e] for each in paths])
                 arrived[e] = passes(track, block[rows[e]].via, PASSED)
-            active &= ~(arrived | step.unstable)
+            active &= ~(arrived | step.unstable | lying(paths))
             if not active.any():
                 break
     ended: list[Any] = [None] * len(block)
     for row, there in zip(rows, arrived.tolist(), strict=True):
         ended[row] = there
     return ended
+
+
+def lying(paths: Sequence[Array]) -> Array:
+    """[E] bool: agents that fell and stay where they are, by their places [E, 2] at each step so far."""
+    if len(paths) <= STILL:
+        return np.zeros(len(paths[-1]), bool)
+    return np.asarray(np.linalg.norm(paths[-1] - paths[-1 - STILL], axis=1) < MOVED)
 
 
 def _begin(problem: Problem, plan: Plan | None) -> Array:

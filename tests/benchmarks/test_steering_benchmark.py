@@ -37,6 +37,13 @@ def test_doors_close_the_shortest_way_and_leave_another(scripts):
     assert not layout.in_wall(np.array(via)).any()
 
 
+def test_an_episode_ends_where_its_agent_lies(scripts):
+    steering, _ = scripts
+    walked = [np.array([[0.0, 0.0], [step / 100, 0.0]]) for step in range(steering.STILL + 1)]
+    assert steering.lying(walked).tolist() == [True, False]
+    assert not steering.lying(walked[1:]).any(), "it may still get up"
+
+
 @pytest.mark.slow
 def test_a_closed_cell_stops_whoever_runs_into_it(scripts):
     _, walled = scripts

@@ -52,6 +52,13 @@ def test_near_and_far_goals_in_one_room_are_reached_about_straight(round_the_u):
         assert straight <= length(way(round_the_u, LEFT, goal)) < 1.2 * straight + 0.1
 
 
+def test_of_several_edges_between_two_places_the_cheapest_counts():
+    edges = torch.tensor([[2, 0, 0, 1, 0], [0, 2, 1, 0, 1]])
+    graph = Roadmap(torch.zeros(3, 2), edges, torch.tensor([5.0, 4.0, 3.0, 2.0, 1.0]))._graph
+    assert graph.toarray().tolist() == [[0, 1, 4], [2, 0, 0], [5, 0, 0]]
+    assert Roadmap(torch.zeros(3, 2), edges[:, :0], torch.zeros(0))._graph.nnz == 0
+
+
 def test_walking_a_one_way_street_back_costs_about_thrice_as_much():
     street = Roadmap.through(recorded(STREET, width=0.1, both=False))
     ends = nearest(torch.tensor([[-0.9, 0.0], [0.9, 0.0]]), street.landmarks)

@@ -1,5 +1,6 @@
 """Plans that are steered, with a shipped planner in its maze; and what cannot be asked of any."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -19,9 +20,12 @@ from compdiffuser import (
     Walls,
     Waypoint,
 )
+from compdiffuser.compose.chains import Chains
 from compdiffuser.domains.mazes import maze
 from compdiffuser.planning.adherence import kept
+from compdiffuser.planning.guide import Guide
 from compdiffuser.planning.judge import Verdict
+from compdiffuser.planning.repair import mending
 from compdiffuser.planning.search import Candidate, Search
 from compdiffuser.planning.steering import Course, passing_times
 from compdiffuser.planning.ways import differ
@@ -123,6 +127,25 @@ def test_a_repair_changes_the_chunks_concerned_and_no_others(ant, plain, blocked
 
 
 @pytest.mark.slow
+def test_a_repair_tells_that_every_way_is_closed(ant, plain):
+    i, j = LAYOUT.cell(GOAL)
+    free = [cell for cell in ((i - 1, j), (i, j - 1), (i + 1, j), (i, j + 1)) if not LAYOUT.walls[cell]]
+    mended = ant.repair(plain, avoid=[cell_box(*cell) for cell in free], n_candidates=8)
+    assert not mended.ok
+    assert mended.verdict.where["avoid"].endswith("the regions close every way that the data knows")
+    assert len(mended.scores) <= 8, "one that shows where will do"
+
+
+@pytest.mark.slow
+def test_a_detour_is_begun_from_with_little_noise_unless_more_is_asked_for(ant):
+    assert mending(ant) is ant, "it begins with as little by itself"
+    noisier = copy.copy(ant)
+    noisier.preset = replace(ant.preset, chunks=replace(ant.preset.chunks, scaffold=0.6))
+    assert mending(noisier.with_config()).scaffold == 0.25
+    assert mending(ant.with_config(scaffold=0.6)).scaffold == 0.6
+
+
+@pytest.mark.slow
 def test_a_shoved_agent_gets_its_plan_mended_from_where_it_is(ant, plain):
     beside = plain.states[20] + 1.5 * np.array([1.0, -1.0], np.float32) / np.sqrt(2)
     if LAYOUT.in_wall(beside):
@@ -218,6 +241,16 @@ def test_what_cannot_be_asked_is_told_in_a_sentence(small, options, said):
     assert "\n" not in str(told.value)
 
 
+def test_a_cost_without_a_slope_at_some_states_does_no_harm(small):
+    x = small.normalizer.normalize(torch.zeros(1, 1, 2))
+    chain = Chains.build(x[0], x[0], torch.tensor([1]), torch.tensor([0]))
+    course = Course(Steering.of(prefer=lambda states: states.diff(dim=1).square().sum(dim=-1).sqrt().sum(dim=1)))
+    guide = Guide([course], chain, small.ground, (small.model.horizon, small.model.overlap))
+    still = x.repeat(1, small.model.horizon, 1)
+    moved = guide(still, torch.tensor([0]), torch.tensor([0.1]))
+    torch.testing.assert_close(moved, still)
+
+
 @pytest.mark.slow
 def test_a_waypoint_in_a_wall_is_refused(ant):
     wall = LAYOUT.center(tuple(np.argwhere(LAYOUT.walls[1:-1, 1:-1])[0] + 1))
@@ -238,8 +271,6 @@ def test_the_judge_sees_a_wall_that_lies_between_two_states(small):
     thin = Box((1.505, -9), (1.51, 9))
     gap = (states[:, 0].diff()[0]) / 2
     assert not ((states[:, 0] > 1.505) & (states[:, 0] < 1.51)).any()
-    from compdiffuser.compose.chains import Chains
-
     ends = small.normalizer.normalize(states[[0, -1]])
     chain = Chains.build(ends[:1], ends[1:], torch.tensor([1]), torch.tensor([0]))
     chunks = small.normalizer.normalize(states)[None]
@@ -249,6 +280,20 @@ def test_the_judge_sees_a_wall_that_lies_between_two_states(small):
     assert float(gap) > 0.005
     assert "avoid" not in plan.verdict.measures
     assert search.course is None, "what is not steered is not asked"
+
+
+def test_lines_are_free_where_no_place_on_them_lacks_room(small):
+    group = small.space.positions[0]
+    steering = Steering.of(avoid=[Disc((1, 1), 0.8), Box((-3, -1), (-2, 2))], margin=0.2)
+    clear = small.ground.clear(steering, 0, np.zeros(2))
+    here, there = (torch.rand(2, 400, 2, generator=torch.Generator().manual_seed(0)) - 0.5).mul(1.6)
+    free = clear(here, there)
+    shares = torch.linspace(0, 1, 200)[:, None]
+    points = small.ground.metres(here[:, None] + shares * (there - here)[:, None], group)
+    room = small.ground.room(steering.avoid, points).amin(dim=(0, 2))
+    assert (room[free] >= 0).all()
+    assert free[room > 0.6].all()
+    assert 0 < free.sum() < len(free)
 
 
 def test_what_is_not_valid_is_told_with_its_place(small):

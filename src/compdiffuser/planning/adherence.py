@@ -99,6 +99,7 @@ def _passed(
     if not steering.via:
         return
     stride = states.shape[1] - overlap
+    states = states.cpu()  # once; each chain is decided by numbers
     for chain, one in enumerate(found):
         own = states[chains.rows(chain)]
         path = torch.cat([own[:-1, :stride].flatten(0, 1), own[-1]])

@@ -27,6 +27,8 @@ from compdiffuser.types import Array, UserError
 
 FINE, MOST_PARTS = 0.1, 16
 """Metres between the points of a step that are looked at, and how many there are at most."""
+LEAST_ROOM = 1e-3
+"""Metres of room by which the ends of a line clear all of it; with less, points between them are looked at too."""
 
 
 @dataclass(frozen=True)
@@ -95,17 +97,21 @@ class Ground:
         regions = [region for region in steering.avoid if region.group in (None, group.name)]
 
         def clear(here: Tensor, there: Tensor) -> Tensor:
-            shares = torch.linspace(0, 1, 9, device=here.device)[:, None]
-            points = self.metres(here[:, None] + shares * (there - here)[:, None], group)  # [n, 9, size]
-            apart = points.diff(dim=1).norm(dim=-1)
             free = torch.ones(len(here), dtype=torch.bool, device=here.device)
+            asked = slice(None) if steering.valid is not None else self._near(regions, group, here, there)
+            shares = torch.linspace(0, 1, 9, device=here.device)[:, None]
+            begin, end = here[asked, None], there[asked, None]
+            points = self.metres(begin + shares * (end - begin), group)  # [n, 9, size]
+            apart = points.diff(dim=1).norm(dim=-1)
+            found = torch.ones(len(points), dtype=torch.bool, device=here.device)
             for region in regions:
-                free &= (on_lines(region.distance(points), apart) >= 0).all(dim=1)
-            if steering.valid is not None and len(here):
+                found &= (on_lines(region.distance(points), apart) >= 0).all(dim=1)
+            if steering.valid is not None and len(points):
                 states = np.tile(base.astype(np.float32), (points.shape[0] * points.shape[1], 1))
                 states[:, list(group.columns)] = points.flatten(0, 1).cpu().numpy()
                 told = torch.from_numpy(told_room(steering.valid(states), len(states)) >= 0)
-                free &= told.view(points.shape[:2]).all(dim=1).to(here.device)
+                found &= told.view(points.shape[:2]).all(dim=1).to(here.device)
+            free[asked] = found
             return free
 
         return clear
@@ -138,6 +144,15 @@ class Ground:
             line = torch.linspace(0, 1, 16)[:, None] * torch.from_numpy(goal - start) + torch.from_numpy(start)
             # A cost may have no slope where a plan stands still; nobody asks for one there.
             check_cost(steering.prefer, line + 1e-3 * torch.arange(16.0)[:, None])
+
+    def _near(self, regions: Sequence[Region], group: Group, here: Tensor, there: Tensor) -> Tensor:
+        """The numbers of straight lines between places [n, P] that may meet a region; their ends clear the others."""
+        ends = self.metres(torch.stack([here, there], dim=1), group)
+        apart = ends.diff(dim=1).norm(dim=-1)
+        near = torch.zeros(len(ends), dtype=torch.bool, device=ends.device)
+        for region in regions:
+            near |= on_lines(region.distance(ends), apart)[:, 0] < LEAST_ROOM
+        return near.nonzero()[:, 0]
 
     def _check_place(self, what: str, place: Array, group: Group, steering: Steering) -> None:
         for region in steering.avoid:

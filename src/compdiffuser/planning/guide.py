@@ -87,6 +87,8 @@ class Guide:
             if steering.prefer is not None:
                 free = states.detach().requires_grad_(True)
                 (slope,) = torch.autograd.grad(cost_of(steering.prefer, free).sum(), free)
+                # A cost may have no slope where a path stands still.
+                slope = slope.nan_to_num(0, 0, 0)
                 # Evened out over neighbours: what follows the trembling of single states only adds to it.
                 slope = avg_pool1d(slope.transpose(1, 2), EVEN, 1, EVEN // 2, count_include_pad=False).transpose(1, 2)
                 steepest = slope.norm(dim=-1).amax(dim=1).clamp(min=1e-12)[:, None, None]

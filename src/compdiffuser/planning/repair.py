@@ -7,36 +7,30 @@ plan is held as it was certified.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from compdiffuser.compose.chains import Chains
-from compdiffuser.compose.merge import merge, split
-from compdiffuser.planning.adherence import kept
+from compdiffuser.planning.detours import Rest
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import checked
 from compdiffuser.planning.regions import Region
-from compdiffuser.planning.roadmap import length, paced
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.setting import WAVE
-from compdiffuser.planning.steering import Cost, Course, Steering, Valid, Waypoint, passing_times
-from compdiffuser.planning.ways import APART, Steered, differ
-from compdiffuser.types import Array, UserError
+from compdiffuser.planning.steering import Cost, Steering, Valid
+from compdiffuser.planning.ways import APART, differ
+from compdiffuser.types import Array
 
 if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
-QUICK = 8  # times fewer candidates at a time than a plan is begun with
-EASY = 0.7  # of the pace that chunks have at most: a detour is given time for it
-RENEWED = 0.25  # of what a chunk advances, that a detour may be longer for each chunk that it leaves alone
+WAVE = {"cuda": 32, "cpu": 1}
+"""Candidates at a time: about every second one is certified, and a GPU makes many in the time of one."""
+LITTLE = 0.25  # σ up to which a detour is noised: few levels, also where new plans begin higher and are denoised longer
 
 
 def choice(
@@ -95,9 +89,18 @@ def repaired(
     )
     if isinstance(search, Plan):
         return replace(search, seconds=time.perf_counter() - begun)
+    mender = mending(planner)
     while not search.done:
-        planner.advance([search])
-    return planner.result(search, time.perf_counter() - begun)
+        mender.advance([search])
+    return mender.result(search, time.perf_counter() - begun)
+
+
+def mending(planner: Planner) -> Planner:
+    """The planner as what `renewal` tells is made with; the same one where it begins with as little noise by itself."""
+    usual = planner.config.scaffold == "auto" and planner.space.only_places
+    if not usual or planner.scaffold is None or planner.scaffold <= LITTLE:
+        return planner
+    return planner.with_config(scaffold=LITTLE)
 
 
 def renewal(
@@ -112,7 +115,10 @@ def renewal(
     n_candidates: int = 16,
     seed: int = 0,
 ) -> Search | Plan:
-    """What `repaired` has to search for; the plan itself where nothing ahead has to change. Raises UserError."""
+    """What `repaired` has to search for, with `mending`; the plan itself where nothing ahead has to change.
+
+    Raises UserError for what cannot be.
+    """
     given = Steering.of((), avoid, valid, prefer, margin)
     new = tuple(each for each in (*planner.known.avoid, *given.avoid) if each not in plan.avoid)
     steering = replace(given.joined(replace(planner.known, avoid=())), avoid=(*plan.avoid, *new))
@@ -122,172 +128,13 @@ def renewal(
     planner.ground.check(rest.steering, here, plan.goal, planner.asked, planner.preset.maze)
     if not rest.concerned:
         return replace(plan, avoid=steering.avoid)
-    chunks, held = rest.renewed()
-    wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"]) // QUICK
+    chunks, held, closed = rest.renewed()
+    wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
     return Search(
         rest.anchor if held[0] else here, plan.goal, [len(chunks)], n_candidates, seed, min(wave, n_candidates),
-        planner.config.refine is not None, planner.config.score, {len(chunks): chunks}, course=rest.course(chunks),
-        held={len(chunks): held},
+        planner.config.refine is not None, planner.config.score, {len(chunks): chunks.to(planner.device)},
+        course=rest.course(chunks, closed), held={len(chunks): held},
     )  # fmt: skip
-
-
-def ahead(planner: Planner, plan: Plan, here: Array) -> tuple[int, tuple[Waypoint, ...]]:
-    """The state of a plan that is nearest to a state [D], and the waypoints that lie behind it."""
-    now = int(np.linalg.norm(plan.space.places(plan.states - here), axis=1).argmin())
-    passed = _times(planner, torch.as_tensor(plan.states), plan.via)
-    return now, tuple(stop for stop, when in zip(plan.via, passed, strict=True) if when > now)
-
-
-@dataclass(frozen=True)
-class Rest:
-    """What lies ahead of a plan, as a chain of chunks, and which of them have to change."""
-
-    planner: Planner
-    here: Array
-    """[D]"""
-    anchor: Array
-    """[D], where the first chunk begins; a little behind."""
-    chunks: Tensor
-    """[K, H, D], normalized; neighbours agree."""
-    concerned: tuple[int, ...]
-    walled: bool
-    """Whether some of them are where they must not be; otherwise the agent is only beside the plan."""
-    steering: Steering
-    """With the waypoints that lie ahead."""
-
-    @classmethod
-    def of(cls, planner: Planner, plan: Plan, here: Array, steering: Steering) -> Rest:
-        horizon, overlap = planner.model.horizon, planner.model.overlap
-        if plan.chunks.shape[1:] != (horizon, planner.model.dim) or plan.overlap != overlap:
-            raise UserError(f"a plan of chunks {list(plan.chunks.shape)} was not made by this planner")
-        states = torch.tensor(plan.states, dtype=torch.float32, device=planner.device)
-        chunks = split(planner.normalizer.normalize(states), plan.n_chunks, horizon, overlap)
-        now, via = ahead(planner, plan, here)
-        first = min(now // (horizon - overlap), plan.n_chunks - 1)
-        steering = replace(steering, via=via)
-        broken = [k - first for k in _broken(planner, chunks, plan, steering) if k >= first]
-        off = any(
-            np.linalg.norm((plan.states[now] - here)[list(group.columns)]) > planner.ground.gap(group)
-            for group in planner.space.positions
-        )
-        concerned = tuple(sorted({*broken, *([0] if off else [])}))
-        anchor = plan.states[first * (horizon - overlap)] if first else plan.start
-        return cls(planner, here, anchor, chunks[first:], concerned, bool(broken), steering)
-
-    def renewed(self) -> tuple[Tensor, tuple[bool, ...]]:
-        """What the repair begins from, [K', H, D], and which of its chunks are held."""
-        chunks, held = self.chunks, [True] * len(self.chunks)
-        laid = self.planner.space.only_positions and self.planner.roadmap is not None
-        for first, last in reversed(_runs(self.concerned)):
-            detour = self._detour(chunks, held, first, last) if laid and self.walled else None
-            if detour is None:
-                held = [kept and not first <= k <= last for k, kept in enumerate(held)]
-            else:
-                chunks, held = detour
-        return chunks, tuple(held)
-
-    def course(self, chunks: Tensor) -> Course:
-        """What steers the repair; waypoints are passed about when they were."""
-        states = self.planner.normalizer.denormalize(merge(chunks, self.planner.model.overlap))
-        times = _times(self.planner, states, self.steering.via)
-        return Course(self.steering, tuple(time / max(len(states) - 1, 1) for time in times))
-
-    def _detour(self, chunks: Tensor, held: list[bool], first: int, last: int) -> tuple[Tensor, list[bool]] | None:
-        """Chunks `first` to `last`, or some more around them, replaced by a way round what they entered."""
-        planner, space = self.planner, self.planner.space
-        horizon, overlap = planner.model.horizon, planner.model.overlap
-        stride = horizon - overlap
-        path = merge(chunks, overlap)
-        found = self._around(path, self._spans(len(chunks), first, last))
-        if not found:
-            return None
-        usual, places = planner.calibration, space.places(path).cpu()
-
-        def price(detour: Detour) -> float:
-            kept = length(places[: detour.begin + 1]) + length(places[detour.end :])
-            return kept + length(detour.way) + RENEWED * usual.advance * (detour.last - detour.first)
-
-        best = min(found, key=price)
-        time = best.end - best.begin
-        pace = EASY * usual.advance / stride
-        more = max(0, math.ceil((length(best.way) / pace - time) / stride))
-        around = paced(best.way, time + 1 + more * stride, space.sizes).to(path)
-        whole = torch.cat([path[: best.begin], around, path[best.end + 1 :]])
-        renewed = [*held[: best.first], *[False] * (best.last - best.first + 1 + more), *held[best.last + 1 :]]
-        return split(whole, len(renewed), horizon, overlap), renewed
-
-    def _spans(self, count: int, first: int, last: int) -> list[tuple[int, int]]:
-        """First and last of the chunks that a detour may replace: those concerned, and more and more around them."""
-        widened = [(max(first - more, 0), min(last + more, count - 1)) for more in (0, 2, count)]
-        return list(dict.fromkeys(widened))
-
-    def _around(self, path: Tensor, spans: Sequence[tuple[int, int]]) -> list[Detour]:
-        """The ways that could replace chunks of a path [T, D], through the waypoints that these passed."""
-        planner, space = self.planner, self.planner.space
-        ends = [self._ends(len(path), *span) for span in spans]
-        times = _times(planner, planner.normalizer.denormalize(path), self.steering.via)
-        stops = [[v for v, t in zip(self.steering.via, times, strict=True) if a < t < b] for a, b in ends]
-        here = space.places(planner.normalizer.normalize(torch.from_numpy(self.here).float()))
-        places = space.places(path).cpu()
-        begin = torch.stack([places[a] if first else here for (a, _), (first, _) in zip(ends, spans, strict=True)])
-        there = places[[b for _, b in ends]]
-        if any(stops):
-            steered = [replace(self._steered, steering=replace(self.steering, via=tuple(via))) for via in stops]
-            legs = [each.ways(a, b) for each, a, b in zip(steered, begin, there, strict=True)]
-            ways = [found[0].places if found else None for found in legs]
-        else:
-            ways = self._steered.roadmap.ways(begin, there)
-        found = zip(spans, ends, ways, strict=True)
-        return [Detour(*span, *own, way) for span, own, way in found if way is not None]
-
-    def _ends(self, states: int, first: int, last: int) -> tuple[int, int]:
-        """The states of a path between which chunks `first` to `last` can be replaced."""
-        horizon, overlap = self.planner.model.horizon, self.planner.model.overlap
-        begin = first * (horizon - overlap) + overlap // 2 if first else 0
-        end = last * (horizon - overlap) + horizon - overlap // 2
-        return begin, states - 1 if states - 1 - end < overlap // 2 else end
-
-    @cached_property
-    def _steered(self) -> Steered:
-        roadmap = self.planner.roadmap
-        assert roadmap is not None
-        return Steered.through(roadmap, self.planner.ground, self.steering, self.here)
-
-
-@dataclass(frozen=True)
-class Detour:
-    """A way [n, P] that could replace chunks `first` to `last` of a path, from one of its states to another."""
-
-    first: int
-    last: int
-    begin: int
-    end: int
-    way: Tensor
-
-
-def _times(planner: Planner, states: Tensor, stops: Sequence[Waypoint]) -> list[int]:
-    """When a path [T, D], in the data's units, passes waypoints."""
-    groups = [planner.ground.passing(stop) for stop in stops]
-    paths = [states[:, list(group.columns)].cpu().numpy() for group in groups]
-    return passing_times(paths, stops, [v.within or planner.ground.gap(g) for v, g in zip(stops, groups, strict=True)])
-
-
-def _broken(planner: Planner, chunks: Tensor, plan: Plan, steering: Steering) -> list[int]:
-    """The chunks that are where they must not be."""
-    start, goal = (planner.normalizer.normalize(chunks.new_tensor(end)[None]) for end in (plan.start, plan.goal))
-    chain = Chains.build(start, goal, torch.tensor([len(chunks)]), torch.tensor([0]))
-    return sorted(set(kept(chunks, chain, [Course(steering)], planner.ground, plan.overlap)[0].broken))
-
-
-def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last of each run of neighbours."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return runs
 
 
 def _places(planner: Planner, plan: Plan) -> Tensor:

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from torch import Tensor
 
@@ -109,10 +109,13 @@ class Roadmap:
     @cached_property
     def _graph(self) -> csr_array:
         """Costs from landmark to landmark [N, N]; of several edges between two, the cheapest counts."""
-        costs = self.costs.double().numpy()
-        cheapest = np.lexsort([costs, *self.edges.flip(0).numpy()])
-        pairs, first = np.unique(self.edges.numpy()[:, cheapest], axis=1, return_index=True)
-        return coo_array((costs[cheapest][first], tuple(pairs)), (len(self.landmarks),) * 2).tocsr()
+        count, costs = len(self.landmarks), self.costs.double().numpy()
+        pairs = (self.edges[0] * count + self.edges[1]).numpy()
+        order = np.lexsort([costs, pairs])
+        cheapest = order[np.diff(pairs[order], prepend=-1) > 0]
+        begin, end = np.divmod(pairs[cheapest], count)
+        rows = np.concatenate([[0], np.bincount(begin, minlength=count).cumsum()])
+        return csr_array((costs[cheapest], end, rows), (count, count))
 
     def _entrances(self, points: Tensor) -> Tensor:
         """The number [S] of the landmark at which each of the points [S, P] is on the map."""

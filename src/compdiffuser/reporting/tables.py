@@ -28,6 +28,7 @@ from compdiffuser.reporting.listings import (
     render_training,
     render_walking,
 )
+from compdiffuser.reporting.steered import render_steered
 from compdiffuser.reporting.walkers import (
     ANT_ROWS,
     ANTMAZE,
@@ -178,6 +179,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "onnx": partial(render_speed, group="onnx"),
     "growing": partial(render_grid, group="growing"),
     "chains": partial(render_grid, group="chains"),
+    "steered": render_steered,
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),
 }

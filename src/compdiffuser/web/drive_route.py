@@ -15,10 +15,11 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from compdiffuser.evaluation.ends import whole
+from compdiffuser.planning.detours import ahead
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.regions import Region, region
-from compdiffuser.planning.repair import ahead, renewal
+from compdiffuser.planning.repair import mending, renewal
 from compdiffuser.planning.steering import Waypoint, waypoint
 from compdiffuser.types import Array, UserError
 from compdiffuser.web.driving import Stopped, drive, verdict
@@ -98,10 +99,11 @@ class Queued:
         found = renewal(self.planner, plan, here, avoid=avoid, seed=seed)
         if isinstance(found, Plan):
             return found
-        wave, group = found.wave, (self.model, self.planner.config)
+        mender = mending(self.planner)
+        wave, group = found.wave, (self.model, mender.config)
 
         def job() -> Job:
-            return Job(self.planner, found, group, time.monotonic() + self.service.settings.timeout, wave, wave)
+            return Job(mender, found, group, time.monotonic() + self.service.settings.timeout, wave, wave)
 
         return self._made(job)
 

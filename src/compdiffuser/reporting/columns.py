@@ -18,4 +18,5 @@ PAPER = (
 BEST_RL = ("best RL (published)", {**PUBLISHED, "method": "best-rl", "dims": ANY})
 BEST = ("best (published)", {**PUBLISHED, "method": "best"})
 ONE_PLAN = ("ours, one plan", {**DEFAULT, "replan": False})
+FROM_NOISE = ("ours, from pure noise", {**ONE_PLAN[1], "sampler": "noise"})
 REPLANNING = ("ours, replanning", {**DEFAULT, "replan": True})

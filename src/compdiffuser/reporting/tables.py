@@ -16,7 +16,7 @@ from compdiffuser.reporting.ablations import (
     render_times,
     render_trainings,
 )
-from compdiffuser.reporting.columns import BEST_RL, GSC, MEASURED, ONE_PLAN, PAPER, PUBLISHED, REPLANNING
+from compdiffuser.reporting.columns import BEST_RL, FROM_NOISE, GSC, MEASURED, ONE_PLAN, PAPER, PUBLISHED, REPLANNING
 from compdiffuser.reporting.fidelity import render_fields
 from compdiffuser.reporting.grid import Result, Table
 from compdiffuser.reporting.listings import (
@@ -65,7 +65,7 @@ _GIANT: Result = {"dataset": "pointmaze-giant-stitch-v0"}
 POINTMAZE = Table(
     "dataset",
     _DATASETS,
-    (BEST_RL, GSC, PAPER, ONE_PLAN, REPLANNING),
+    (BEST_RL, GSC, PAPER, FROM_NOISE, ONE_PLAN, REPLANNING),
 )
 
 SAMPLERS = Table(

@@ -70,7 +70,7 @@ ANTMAZE_PARTS = Table(
     ANT_ROWS,
     (
         ("GSC on our network", {**ONE_PLAN[1], "sampler": "gsc"}),
-        ("ours, from pure noise", {**ONE_PLAN[1], "sampler": "noise"}),
+        FROM_NOISE,
         ("ours", ONE_PLAN[1]),
         _EXPERTS,
     ),

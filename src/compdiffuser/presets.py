@@ -188,10 +188,8 @@ def own_preset(name: str, world: Domain | None = None) -> Preset:
 
 
 def _point(size: str, count: int, most: int) -> Preset:
-    recording, chunks = (
-        RecordingConfig("stitch", episodes=5000, steps=201),
-        ChunkConfig(count=count, most=most, scaffold=0.6),
-    )
+    recording = RecordingConfig("stitch", episodes=5000, steps=201)
+    chunks = ChunkConfig(count=count, most=most, scaffold=0.6)
     return Preset(f"pointmaze-{size}-stitch-v0", domain(f"pointmaze-{size}"), recording, chunks)
 
 

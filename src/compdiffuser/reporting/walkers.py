@@ -6,6 +6,7 @@ from compdiffuser.reporting.columns import (
     BEST,
     BEST_RL,
     DEFAULT,
+    FROM_NOISE,
     GSC,
     MEASURED,
     ONE_PLAN,

@@ -177,7 +177,7 @@ def test_a_scaffold_needs_noise(level):
 def lenient(tiny: Checkpoint, step: float = 1e9, stray: float | None = None) -> Planner:
     """A planner that any reconstruction error satisfies, and steps and strays up to the given ones."""
     calibration = replace(tiny.calibration, errors=(0.0, *[1e9] * 64), step=step)
-    support = None if stray is None else replace(tiny.support, strays=(0.0, *[stray] * 64))
+    support = None if stray is None else replace(tiny.support, strays=(0.0, *[stray] * 64), passages=None)
     config = PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0)
     return Planner(replace(tiny, calibration=calibration, support=support), "cpu", config)
 

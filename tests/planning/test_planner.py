@@ -149,7 +149,7 @@ def test_a_batch_from_scaffolds_gives_what_its_problems_give_alone(tiny, known_w
 def test_where_the_data_knows_no_way_plans_begin_from_noise(tiny, known_ways, divided):
     across = tiny.support.segments[:, ::2]
     segments = tiny.support.segments[(across < -0.3).all(dim=1) | (across > 0.3).all(dim=1)]
-    checkpoint = replace(tiny, support=replace(tiny.support, segments=segments) if divided else None)
+    checkpoint = replace(tiny, support=replace(tiny.support, segments=segments, passages=None) if divided else None)
     along, noise = (
         Planner(checkpoint, "cpu", config).plan([-3, 2], [4, -4], n_candidates=4)
         for config in (ALONG, replace(ALONG, scaffold=None))

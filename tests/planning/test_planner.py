@@ -166,7 +166,7 @@ def test_a_batch_from_scaffolds_gives_what_its_problems_give_alone(tiny, known_w
 def test_where_the_data_knows_no_way_plans_begin_from_noise(tiny, known_ways, divided):
     across = tiny.support.segments[:, ::2]
     segments = tiny.support.segments[(across < -0.3).all(dim=1) | (across > 0.3).all(dim=1)]
-    checkpoint = replace(tiny, support=replace(tiny.support, segments=segments) if divided else None)
+    checkpoint = replace(tiny, support=replace(tiny.support, segments=segments, passages=None) if divided else None)
     along, noise = (
         Planner(checkpoint, "cpu", config).plan([-3, 2], [4, -4], n_candidates=4)
         for config in (ALONG, replace(ALONG, scaffold=None))
@@ -194,7 +194,7 @@ def test_a_scaffold_needs_noise(level):
 def lenient(tiny: Checkpoint, step: float = 1e9, stray: float | None = None) -> Planner:
     """A planner that any reconstruction error satisfies, and steps and strays up to the given ones."""
     calibration = replace(tiny.calibration, errors=(0.0, *[1e9] * 64), step=step)
-    support = None if stray is None else replace(tiny.support, strays=(0.0, *[stray] * 64))
+    support = None if stray is None else replace(tiny.support, strays=(0.0, *[stray] * 64), passages=None)
     config = PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), certify=1.0)
     return Planner(replace(tiny, calibration=calibration, support=support), "cpu", config)
 

@@ -82,10 +82,12 @@ class Postures:
         states[:, :, space.columns] = places
         agent = self.space.agent(states)
         last = starts[:, posture]
-        for begin in range(0, count, SPAN):
-            end = min(begin + SPAN, count - 1)
-            wanted = torch.cat([(agent[:, end] - agent[:, begin]) / self._pace, HERE * agent[:, begin]], dim=-1)
-            alike = torch.cdist(wanted, self._going).topk(min(ALIKE, len(self._going)), largest=False).indices
+        begins = torch.arange(0, count, SPAN, device=places.device)
+        here = agent[:, begins]
+        gone = agent[:, (begins + SPAN).clamp(max=count - 1)] - here
+        wanted = torch.cat([gone / self._pace, HERE * here], dim=-1)  # [B, n, 4]
+        near = torch.cdist(wanted, self._going).topk(min(ALIKE, len(self._going)), largest=False).indices
+        for begin, alike in zip(begins.tolist(), near.unbind(dim=1), strict=True):
             apart = (self._first[alike] - last[:, None]) / self._spread
             chosen = alike[torch.arange(batch, device=alike.device), apart.square().mean(dim=-1).argmin(dim=1)]
             there = slice(begin, min(begin + SPAN, count))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,13 +94,15 @@ def set_out(
     choices = _choices(planner, settings, n_chunks, places)
     wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
     refine, score = planner.config.refine is not None, planner.config.score
-    laid = _scaffolds(planner, settings, choices, normalizer.normalize(torch.from_numpy(starts)))
+    openings = [_opening(planner, each, ks) for each, ks in zip(settings, choices, strict=True)]
+    normalized = normalizer.normalize(torch.from_numpy(starts))
+    laid = _scaffolds(planner, settings, choices, openings, normalized)
     return [
         Search(
-            starts[p], goals[p], ks, most[p], seeds[p], wave, refine, score, scaffolds, _opening(planner, each, ks),
+            starts[p], goals[p], ks, most[p], seeds[p], wave, refine, score, scaffolds, opening,
             endings=ends[p], course=each.course, still=_still(planner, starts[p], goals[p], each, n_chunks),
         )
-        for each, ks, scaffolds in zip(settings, choices, laid, strict=True)
+        for each, ks, opening, scaffolds in zip(settings, choices, openings, laid, strict=True)
         for p in (each.problem,)
     ]  # fmt: skip
 
@@ -182,14 +185,56 @@ def _opening(planner: Planner, setting: Setting, choices: Sequence[int]) -> list
     return [tried[i % len(tried)] for i in range(count)]
 
 
+@dataclass
+class Scaffolds(Mapping[int, Tensor]):
+    """Scaffolds [K, H, D] by their K, of which some are laid when the first of them is asked for."""
+
+    ready: dict[int, Tensor]
+    later: Sequence[int]
+    lay: Callable[[Sequence[int]], dict[int, Tensor]]
+
+    def __getitem__(self, k: int) -> Tensor:
+        if k not in self.ready and k in self.later:
+            self.ready |= self.lay(self.later)
+            self.later = ()
+        return self.ready[k]
+
+    def __iter__(self) -> Iterator[int]:
+        yield from (*self.ready, *self.later)
+
+    def __len__(self) -> int:
+        return len(self.ready) + len(self.later)
+
+
 def _scaffolds(
+    planner: Planner,
+    settings: Sequence[Setting],
+    choices: Sequence[Sequence[int]],
+    openings: Sequence[Sequence[int]],
+    starts: Tensor,
+) -> list[Scaffolds]:
+    """The scaffolds of each setting; nothing where there is no way to begin from. Openings are laid at once."""
+    begun = [each.way is not None and (each.course is None or each.course.way is None) for each in settings]
+    known = [sorted(set(ks)) if begun[row] else [] for row, ks in enumerate(choices)]
+    first = [sorted(set(opening) or set(ks)) if ks else [] for opening, ks in zip(openings, known, strict=True)]
+    ready = _laid(planner, settings, first, starts)
+
+    def later(setting: Setting, ks: Sequence[int]) -> dict[int, Tensor]:
+        return _laid(planner, [setting], [ks], starts)[0]
+
+    return [
+        Scaffolds(own, [k for k in ks if k not in own], partial(later, setting))
+        for setting, own, ks in zip(settings, ready, known, strict=True)
+    ]
+
+
+def _laid(
     planner: Planner, settings: Sequence[Setting], choices: Sequence[Sequence[int]], starts: Tensor
 ) -> list[dict[int, Tensor]]:
-    """Each way [n, P] at an even pace as K chunks [K, H, D], for each K; nothing where there is none to begin from."""
+    """Each way [n, P] at an even pace as K chunks [K, H, D], for each K."""
     horizon, overlap = planner.model.horizon, planner.model.overlap
     laid: list[dict[int, Tensor]] = [{} for _ in settings]
-    begun = [each.way is not None and (each.course is None or each.course.way is None) for each in settings]
-    wanted = [(row, k) for row, ks in enumerate(choices) if begun[row] for k in ks]
+    wanted = [(row, k) for row, ks in enumerate(choices) for k in ks]
     ways = ((settings[row].way, merged_length(k, horizon, overlap)) for row, k in wanted)
     paths = [paced(way, count, planner.space.sizes) for way, count in ways if way is not None]
     states = _whole(planner, paths, starts[[settings[row].problem for row, _ in wanted]]) if paths else []

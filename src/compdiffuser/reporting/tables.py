@@ -180,6 +180,8 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "growing": partial(render_grid, group="growing"),
     "chains": partial(render_grid, group="chains"),
     "steered": render_steered,
+    "repair-speed": partial(render_speed, group="repair"),
+    "own-worlds": partial(render_grid, group="own-worlds"),
     "speed": render_speed,
     "speed-targets": partial(render_speed, only_targets=True),
 }

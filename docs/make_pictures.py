@@ -166,7 +166,8 @@ def main() -> None:
     options = tyro.cli(Pictures, description=__doc__)
     for method in (denoising, chunks, candidates, scaffold):
         if options.only in ("all", method.__name__):
-            planner = Planner.from_pretrained(EXPLORED if method is scaffold else MODEL)
+            noise = Planner.from_pretrained(MODEL).with_config(scaffold=None)
+            planner = Planner.from_pretrained(EXPLORED) if method is scaffold else noise
             panels.write(method(planner, options.seed), options.out / f"method-{method.__name__}.png")
     for name, draw in FIGURES.items():
         if options.only in ("all", name):

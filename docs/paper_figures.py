@@ -69,7 +69,7 @@ def methods(seed: int) -> Figure:
         ("Decision Diffuser", single_chunk().configured(PlanConfig.paper("parallel")), 1, 1),
         (f"GSC, K = {K}", planner.configured(PlanConfig.paper("gsc")), K, 8),
         (f"the paper's sampler, K = {K}", planner.configured(PlanConfig.paper()), K, 8),
-        (f"ours, K = {K}", planner.with_config(wave=8), K, 64),
+        (f"ours, K = {K}", planner.with_config(wave=8, scaffold=None), K, 64),
     )
     for ax, (word, way, count, candidates) in zip(axes, ways, strict=True):
         plan = way.plan(*task(planner, 1, seed), n_chunks=count, n_candidates=candidates, seed=seed)
@@ -92,7 +92,7 @@ def few(seed: int) -> Figure:
 
 def _by_number(seed: int, counts: Sequence[int], candidates: int) -> Figure:
     figure, axes = pairs()
-    planner = Planner.from_pretrained(GIANT).with_config(wave=8)
+    planner = Planner.from_pretrained(GIANT).with_config(wave=8, scaffold=None)
     for ax, k in zip(axes, counts, strict=True):
         plan = planner.plan(*task(planner, 1, seed), n_chunks=k, n_candidates=candidates, seed=seed)
         maze(ax, plan)

@@ -305,7 +305,11 @@ def lying(paths: Sequence[Array]) -> Array:
     """[E] bool: agents that fell and stay where they are, by their places [E, 2] at each step so far."""
     if len(paths) <= STILL:
         return np.zeros(len(paths[-1]), bool)
-    return np.asarray(np.linalg.norm(paths[-1] - paths[-1 - STILL], axis=1) < MOVED)
+    still = np.asarray(np.linalg.norm(paths[-1] - paths[-1 - STILL], axis=1) < MOVED)
+    if still.any():  # or they have gone somewhere and come back the same way
+        since = np.stack([each[still] for each in paths[-1 - STILL :]])
+        still[still] = (np.linalg.norm(since - since[-1], axis=2) < MOVED).all(axis=0)
+    return still
 
 
 def _begin(problem: Problem, plan: Plan | None) -> Array:

@@ -42,6 +42,8 @@ def test_an_episode_ends_where_its_agent_lies(scripts):
     walked = [np.array([[0.0, 0.0], [step / 100, 0.0]]) for step in range(steering.STILL + 1)]
     assert steering.lying(walked).tolist() == [True, False]
     assert not steering.lying(walked[1:]).any(), "it may still get up"
+    out = [np.array([[step / 100, 0.0]]) for step in range(steering.STILL // 2 + 1)]
+    assert not steering.lying([*out, *out[-2::-1]]).any(), "it comes back the way it went"
 
 
 @pytest.mark.slow

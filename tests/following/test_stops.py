@@ -3,7 +3,7 @@
 import numpy as np
 
 from compdiffuser.domains.mazes import maze
-from compdiffuser.following.stops import stops_of
+from compdiffuser.following.stops import Stop, stops_of, through
 from compdiffuser.following.tracking import without_loops, without_loops_between
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.steering import Waypoint
@@ -27,3 +27,15 @@ def test_the_stops_of_a_plan_are_the_states_that_pass_its_waypoints():
     assert not stop.reached(BACK[60])
     (followed,) = stops_of(plan, 1.0, np.arange(0, 161, 10))
     assert followed.index == 8
+
+
+def test_who_follows_a_plan_goes_to_the_places_of_its_waypoints():
+    stops = [Stop(80, [0, 1], np.array([8.0, 1.1]), 1.2), Stop(100, [0, 1], np.array([6.0, 2.0]), 3.0)]
+    track, times, (near, far) = through(BACK, np.arange(161), stops, 1.2)
+    assert len(track) == len(times) == 162
+    assert (near.index, track[near.index].tolist(), times[near.index]) == (81, [8.0, 1.1], 80)
+    assert (far.index, track[far.index].tolist()) == (101, BACK[100].tolist()), "passing it at some distance is enough"
+    assert not near.reached(BACK[80], tried=False), "it can be passed nearer than the plan does"
+    assert near.reached(BACK[80]), "but there was no getting nearer"
+    assert near.reached(np.array([8.0, 0.6]), tried=False)
+    assert far.reached(BACK[80], tried=False)

@@ -16,7 +16,7 @@ from compdiffuser.domains import Controller
 from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.following.decision import Decision
 from compdiffuser.following.settings import Following
-from compdiffuser.following.stops import Stop, stops_of
+from compdiffuser.following.stops import Stop, stops_of, through
 from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops_between
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import Chunks
@@ -164,8 +164,9 @@ class PlanFollower:
             self._index = np.minimum((self._step - self._planned_at) // self.preset.chunks.stride, self._last)
             self._since[:] = 0
             return
-        for stops, state in zip(self._stops, self.space.planned(observations), strict=True):
-            if stops and stops[0].reached(state):
+        held = self._since >= self.stall
+        for stops, state, tried in zip(self._stops, self.space.planned(observations), held, strict=True):
+            if stops and stops[0].reached(state, tried):
                 stops.pop(0)
         if self.following.by == "phase":
             here = self.space.planned(observations) / self._scales
@@ -242,6 +243,9 @@ class PlanFollower:
             self.plans[e] = plan
             self._tracks[e], self._times[e] = self._track_of(plan, self._goals[e])
             self._stops[e] = stops_of(plan, self.look_ahead, self._times[e])
+            if self._stops[e] and self.following.by == "progress":
+                led = through(self._tracks[e], self._times[e], self._stops[e], self.look_ahead)
+                self._tracks[e], self._times[e], self._stops[e] = led
             self._note(e, reason, planned=True)
         self._index[episodes] = 0
         self._since[episodes] = 0

@@ -57,9 +57,9 @@ def test_an_episode_is_long_enough_for_a_chunk(name):
     assert chunks.horizon % 8 == 0
 
 
-def test_plans_of_bodies_with_legs_begin_from_scaffolds_and_those_of_points_from_noise():
-    for record in PRESETS.values():
-        assert record.chunks.scaffold == (0.25 if record.domain.body.has_legs else None)
+def test_all_plans_begin_from_scaffolds_those_of_ogbenchs_points_with_more_noise():
+    for name, record in PRESETS.items():
+        assert record.chunks.scaffold == (0.6 if name.startswith("pointmaze") else 0.25)
 
 
 @pytest.mark.parametrize(("size", "episodes", "steps"), [("arena", 5000, 201), ("medium", 8000, 501)])

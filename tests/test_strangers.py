@@ -151,9 +151,9 @@ def test_a_planner_that_is_accepted_can_plan(own):
 @pytest.mark.parametrize(
     ("kind", "part", "change", "sentence"),
     [
-        ("planner", "support", lambda a: {"segments": a["segments"].T}, "segments are [N, 6] here, not [6, 100]"),
+        ("planner", "support", lambda a: {**a, "segments": a["segments"].T}, "segments are [N, 6] here, not [6, 100]"),
         ("planner", "support", lambda a: {"other": a["segments"]}, "lacks the recorded segments that its config names"),
-        ("planner", "support", lambda a: {"segments": a["segments"][:0]}, "segments are [N, 6] here, not [0, 6]"),
+        ("planner", "support", lambda a: {**a, "segments": a["segments"][:0]}, "segments are [N, 6] here, not [0, 6]"),
         ("planner", "support", lambda a: {"segments": a["segments"] * np.nan}, "holds values that are not finite"),
         ("planner", "model", lambda a: {n: w[:0] for n, w in a.items()}, "holds weights of another network"),
         ("planner", "model", lambda a: {n: w.T for n, w in a.items()}, "holds weights of another network"),

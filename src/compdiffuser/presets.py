@@ -257,7 +257,7 @@ def _robotics(size: str, horizon: int, overlap: int, episodes: int, steps: int, 
 
 @cache
 def _grown(name: str) -> Preset:
-    """As many states for each free cell as in the giant maze, which has 86, and limits by its longest way of 31 steps."""
+    """As many states for each free cell as in the giant maze, which has 86, and limits by its longest way, 31 steps."""
     cells, way = extent_of(world := domain(name.removesuffix("-stitch")))
     recording = RecordingConfig("stitch", episodes=round(5000 * cells / 86), steps=201)
     count, most = math.ceil(way * 8 / 31), max(6, math.ceil(way * 16 / 31))

@@ -3,7 +3,6 @@
 import pytest
 
 from compdiffuser.files import pretrained_folder, read_json, write_json
-from compdiffuser.presets import PRESETS
 from compdiffuser.reporting.ablations import DIRECTIONS, GIANT, NUMBERS, ORDERS, ORDERS_REPLANNING, ORIGIN, entry
 from compdiffuser.reporting.report import read_results
 from compdiffuser.reporting.tables import TABLES
@@ -49,8 +48,7 @@ def test_cells_take_away_and_add_one_thing_at_a_time(script):
     assert dataset == GIANT
     assert options == ["--sampler", "authors", "--refine", "1", "--follow", "time", "--no-replan"]
     assert known["antmaze-giant-stitch-v0-removed-automatic-k"][1] == ["--chunks", "9", "--no-replan"]
-    assert f"{GIANT}-removed-scaffold" not in known  # there is none to take away
-    assert PRESETS[GIANT].chunks.scaffold is None
+    assert known[f"{GIANT}-removed-scaffold"][1] == ["--scaffold", "none", "--no-replan"]
 
 
 def test_a_cell_is_measured_once(script, evaluated, tmp_path, capsys):

@@ -29,11 +29,12 @@ class Oracle(OraclePlanner):
     """Stands in for a trained planner."""
 
     preset, device, record = MEDIUM, torch.device("cpu"), {"data": {"source": "official"}}
+    space = MEDIUM.space
     config = PlanConfig()
 
     @property
     def scaffold(self):
-        return None if self.config.scaffold == "auto" else self.config.scaffold
+        return self.preset.chunks.scaffold if self.config.scaffold == "auto" else self.config.scaffold
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_it_is_planned_and_drawn(trained, tmp_path):
     plan = planner.plan(*ENDS, n_candidates=8)
     assert plan.maze is corridor_world.MAZE
     assert np.isfinite(plan.states).all()
-    assert plan.verdict.measures.keys() == {"steps", "ends", "reconstruction", "support"}
+    assert plan.verdict.measures.keys() == {"steps", "ends", "reconstruction", "support", "passage"}
     plan.plot(tmp_path / "plan.png")
     assert Image.open(tmp_path / "plan.png").size[0] > 100
 

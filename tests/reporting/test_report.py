@@ -50,7 +50,7 @@ def test_report_writes_tables_once_and_check_sees_changes(tmp_path):
     assert (root / "README.md").read_text() == BLOCK
     assert Report(root=root).run() == 0
     text = (root / "README.md").read_text()
-    assert "| pointmaze-giant-stitch | – | 29 ± 3 | – | – | 75 ± 20.4 |" in text
+    assert "| pointmaze-giant-stitch | – | 29 ± 3 | – | – | – | 75 ± 20.4 |" in text
     assert "regenerated data, 3 seeds × 2 tasks × 4 episodes, 1000 steps" in text
     assert "Published: a paper." in text
     assert text.startswith("# Title\n")

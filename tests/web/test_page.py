@@ -32,7 +32,7 @@ def test_drag_start_and_goal_plan_watch_chunks_appear_and_drive_to_success(page)
     chunks = planned(page)
     facts = told(page)
     assert facts["Verdict"] == "certified"
-    assert facts["Began from"] in ("noise", "a candidate")
+    assert facts["Began from"] in ("a scaffold", "a candidate")
     assert facts["Both ends met"].startswith("✓")
     assert "passed every test. Chosen: the one whose worst test is furthest from failing" in facts["Chosen"]
     assert len(chunks) == int(facts["Chunks K"])
@@ -54,7 +54,7 @@ def test_a_plan_that_is_not_certified_says_why_and_what_it_began_from(page):
     assert facts["Verdict"] == "not certified"
     failed = [term for term, text in facts.items() if text.startswith("✗")]
     assert failed
-    assert facts["Began from"] in ("noise", "a candidate")
+    assert facts["Began from"] in ("a scaffold", "noise", "a candidate")
     assert page.locator("path.fault").count() == page.locator("text.fault-name").count() == len(failed)
     named = page.locator(".candidates .chosen .verdict").inner_text().split(", ")
     assert page.locator("text.fault-name").all_text_contents() == named

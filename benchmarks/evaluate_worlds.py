@@ -4,9 +4,11 @@
 
 Cells of ants, humanoids and soccer, for each shipped planner, such as those of 17 dimensions (NAME-17d): with and
 without replanning; from pure noise, where planners begin elsewhere; GSC with the same network; the humanoid with the
-simulator's heading; ants with inverse dynamics of one horizon, which `train_antmaze.py --horizons 8 12 …` trains. Both
-step limits come from the same episodes. Plans are kept in runs/plans, so that cells that only follow them differently
-do not make them again. `train_worlds.py` measures the ceilings.
+simulator's heading; ants with inverse dynamics of one horizon, which `train_antmaze.py --horizons 8 12 …` trains; whole
+states followed by a controller that is told all of them, which `compdiffuser train-controller DATASET --dims 15
+--frame heading --batch 4096 --learning-rate 5e-4 --out runs/DATASET-15d-told` trains. Both step limits come from the
+same episodes. Plans are kept in runs/plans, so that cells that only follow them differently do not make them again.
+`train_worlds.py` measures the ceilings.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ def cells_of(planner: str) -> dict[str, list[str]]:
         cells["noise"] = [planner, "--scaffold", "none", "--no-replan"]
     if family == "humanoid":
         cells["true-heading"] = [planner, "--heading", "true"]
+    if OTHER_DIMS.search(planner) and family == "ant":
+        for way in ("progress", "phase"):
+            cells[f"told-{way}"] = [planner, "--no-replan", "--follow", way, "--controller", f"runs/{planner}-told"]
     if planner in ("antmaze-large-stitch-v0", "antmaze-giant-stitch-v0"):
         for horizon in HORIZONS:
             cells[f"horizon-{horizon}"] = [planner, "--controller", f"runs/{planner}-controller-{horizon}"]

@@ -107,6 +107,7 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
             "replan": options.replan,
             "controller": source_of(controller),
             "controller_horizon": controller.horizon,
+            "controller_dims": len((controller.space or preset.space).dims),
             "heading": heading_of(controller),
             "data": origin_of_data(made.record),
             "settings": {

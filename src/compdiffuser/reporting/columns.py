@@ -8,7 +8,9 @@ PUBLISHED: Result = {"origin": "published"}
 MEASURED: Result = {"origin": "measured", "recipe": (None, "default")}
 OURS: Result = {**MEASURED, "method": "compdiffuser", "cell": None, "heading": (None, "estimated")}
 """A planner's own figures; a *cell* names a ceiling, and a true heading is for comparison."""
-DEFAULT: Result = {**OURS, "sampler": "default", "controller_horizon": None}
+PLACES: Result = {"controller_dims": (None, 2, 4)}
+"""Followed by a controller that is told the places of a plan, of an ant or of an ant and a ball."""
+DEFAULT: Result = {**OURS, **PLACES, "sampler": "default", "controller_horizon": None}
 
 GSC = ("GSC (published)", {**PUBLISHED, "method": "gsc"})
 PAPER = (

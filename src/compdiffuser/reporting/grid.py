@@ -49,12 +49,21 @@ def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 def find(results: Sequence[Result], wanted: Result) -> Result | None:
     """The result with the wanted fields; of several, the one over most episodes, then the one with most steps.
 
-    A tuple accepts any of its values, None where a result lacks the field.
+    A tuple accepts any of its values, None where a result lacks the field. `settings.follow` is the field `follow` of
+    the object in `settings`.
     """
     asked = {name: value for name, value in wanted.items() if value is not ANY}
     choices = {name: value if isinstance(value, tuple) else (value,) for name, value in asked.items()}
-    found = [result for result in results if all(result.get(name) in values for name, values in choices.items())]
+    found = [result for result in results if all(field(result, name) in values for name, values in choices.items())]
     return max(found, key=lambda result: (result.get("episodes") or 0, result.get("steps_limit") or 0), default=None)
+
+
+def field(result: Result, name: str) -> Any:
+    """A field of a result, or of an object in it; None where it is not there."""
+    found: Any = result
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def figure(result: Result | None) -> str:

@@ -45,6 +45,7 @@ from compdiffuser.reporting.walkers import (
     HUMANOIDMAZE_PARTS,
     LONGEST_ROWS,
     WHOLE_ENDINGS,
+    WHOLE_PARTS,
     WHOLE_STATES,
 )
 
@@ -139,6 +140,8 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "antmaze-parts": ANTMAZE_PARTS.render,
     "antmaze-failures": partial(render_failures, rows=ANTMAZE_ENDINGS),
     "whole-states": WHOLE_STATES.render,
+    "whole-states-parts": WHOLE_PARTS.render,
+    "executing": partial(render_grid, group="executing"),
     "whole-states-failures": partial(render_failures, rows=WHOLE_ENDINGS),
     "controller-horizons": HORIZONS.render,
     "humanoidmaze": HUMANOIDMAZE.render,

@@ -77,6 +77,19 @@ ANTMAZE_PARTS = Table(
     ),
 )
 WHOLE_STATES = Table("dataset", WHOLE_ROWS, (PAPER, BEST, ONE_PLAN, REPLANNING))
+WHOLE_PARTS = Table(
+    "dataset",
+    tuple(row for row in WHOLE_ROWS if not row[0].endswith(" 2D")),
+    (
+        ("from pure noise", {**ONE_PLAN[1], "sampler": "noise"}),
+        ("controller told places", ONE_PLAN[1]),
+        *(
+            (f"told whole states, by {way}", {**ONE_PLAN[1], "controller_dims": (15, 29), "settings.follow": way})
+            for way in ("progress", "phase")
+        ),
+    ),
+)
+"""One plan: from what it begins, and what its controller is told of it."""
 HORIZONS = Table(
     "maze",
     tuple(

@@ -287,7 +287,7 @@ def test_lines_are_free_where_no_place_on_them_lacks_room(small):
     steering = Steering.of(avoid=[Disc((1, 1), 0.8), Box((-3, -1), (-2, 2))], margin=0.2)
     clear = small.ground.clear(steering, 0, np.zeros(2))
     here, there = (torch.rand(2, 400, 2, generator=torch.Generator().manual_seed(0)) - 0.5).mul(1.6)
-    free = clear(here, there)
+    free = clear(torch.cat([here, there]), torch.arange(800).view(2, 400))
     shares = torch.linspace(0, 1, 200)[:, None]
     points = small.ground.metres(here[:, None] + shares * (there - here)[:, None], group)
     room = small.ground.room(steering.avoid, points).amin(dim=(0, 2))

@@ -35,7 +35,7 @@ def kept(chunks: Tensor, chains: Chains, courses: Sequence[Course | None], groun
     kinds = {id(course.steering): course.steering for course in courses if course is not None}
     for steering in kinds.values():
         mine = [c for c, course in enumerate(courses) if course is not None and course.steering is steering]
-        part, rows = chains.select(torch.tensor(mine))
+        part, rows = (chains, slice(None)) if len(mine) == len(courses) else chains.select(torch.tensor(mine))
         for test in (_avoided, _valid, _passed):
             test(states[rows], part, steering, ground, overlap, [found[c] for c in mine])
     for course, one in zip(courses, found, strict=True):

@@ -186,7 +186,8 @@ def _broken(planner: Planner, chunks: Tensor, plan: Plan, steering: Steering) ->
     """The chunks that are where they must not be."""
     start, goal = (planner.normalizer.normalize(chunks.new_tensor(end)[None]) for end in (plan.start, plan.goal))
     chain = Chains.build(start, goal, torch.tensor([len(chunks)]), torch.tensor([0]))
-    return sorted(set(kept(chunks, chain, [Course(steering)], planner.ground, plan.overlap)[0].broken))
+    places = Course(replace(steering, via=()))  # no chunk is wrong for a waypoint alone
+    return sorted(set(kept(chunks, chain, [places], planner.ground, plan.overlap)[0].broken))
 
 
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import torch
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
 from compdiffuser.planning.landmarks import nearest, neighbours, rarity, spread
@@ -36,6 +36,7 @@ UNSEEN = 3.0  # how many times more a join costs: no segment may ever have led t
 BARRED = 10.0  # how many times more an edge costs that leads where no episode has passed: through a wall, most often
 FINE = 0.65  # radii, in what a plan may pass aside, where that is known: lines between landmarks are as fine
 ENTRANCES = 16  # landmarks around a place, of which the nearest that a free line leads to is taken
+ASIDE = 4.0  # radii up to which another is taken, where no way leads to or from that one
 
 Clear = Callable[[Tensor, Tensor], Tensor]
 """`clear(places [N, P], lines [2, n]) -> [n]`: whether straight lines are free, each between two of the places."""
@@ -107,9 +108,33 @@ class Roadmap:
         sources, which = begin.unique(return_inverse=True)
         costs, before = self._cheapest(sources)
         return [
-            None if np.isinf(costs[row, end]) else torch.cat([start[None], self._back(before[row], end), goal[None]])
+            self._aside(start, goal)
+            if np.isinf(costs[row, end])
+            else torch.cat([start[None], self._back(before[row], end), goal[None]])
             for start, goal, row, end in zip(starts, goals, which.tolist(), ends.tolist(), strict=True)
         ]
+
+    def _aside(self, start: Tensor, goal: Tensor) -> Tensor | None:
+        """The way [n, P] between the nearest landmarks that one joins: some are cut off, or were only ever left."""
+        ends = torch.stack([start, goal])
+        away, around = self._around(ends)
+        able = (self._free(ends, around) & (away <= ASIDE * self.radius)).numpy()
+        parts = self._parts[around.numpy()]
+        joined = (parts[0][:, None] == parts[1]) & able[0][:, None] & able[1]
+        if not joined.any():
+            return None
+        end = around[1].numpy()
+        costs, before = self._cheapest(around[0])
+        apart = np.where(joined & np.isfinite(costs[:, end]), away[0].numpy()[:, None] + away[1].numpy(), np.inf)
+        row, column = divmod(int(apart.argmin()), len(end))
+        if np.isinf(apart[row, column]):
+            return None
+        return torch.cat([start[None], self._back(before[row], int(end[column])), goal[None]])
+
+    @cached_property
+    def _parts(self) -> Array:
+        """The number of the part that each landmark is in; no edge joins two parts. [N]"""
+        return np.asarray(connected_components(self._graph, directed=False)[1])
 
     def _cheapest(self, sources: Tensor) -> tuple[Array, Array]:
         """Costs from landmarks [S] to every one, infinite where no way leads, and the one before each: [S, N] both."""

@@ -30,7 +30,6 @@ from compdiffuser.evaluation.results import provenance
 from compdiffuser.files import read_json, write_json
 from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.settings import Following
-from compdiffuser.following.stops import stops_of
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
 
@@ -231,13 +230,15 @@ def passes(path: Array, stops: Sequence[Sequence[float]], near: float) -> bool:
 
 
 class Steersman:
-    """A `BatchPlanner` that has a plan for each episode, and mends it where its agent is lost."""
+    """A `BatchPlanner` that has a plan for each episode of a `follower`, and mends it where its agent is lost."""
 
     def __init__(self, planner: Planner, plans: Sequence[Plan]) -> None:
         self.planner = planner
         self.plans = list(plans)
         self.goals = np.stack([plan.goal for plan in plans])
         self.begun: set[int] = set()
+        self.follower: PlanFollower | None = None
+        """Knows how much of a plan lies behind its agent."""
 
     def plan_batch(self, starts: Any, goals: Any, n_chunks: Any = "auto", *, seed: Any = 0, **_: Any) -> list[Plan]:
         # No two random problems share a goal.
@@ -246,24 +247,32 @@ class Steersman:
 
     def _plan(self, start: Array, row: int) -> Plan:
         plan = self.plans[row]
-        if row not in self.begun:
-            self.begun.add(row)
-            return plan
-        try:
-            new = self.planner.repair(plan, at=start, n_candidates=8)
-            if not new.ok:
-                left = self._left(plan, start)
-                new = self.planner.plan_batch([start], [plan.goal], n_candidates=16, steering=left)[0]
-            self.plans[row] = new
-        except UserError:  # pushed out of what was recorded: the old plan leads back
-            return plan
-        return new
+        if row in self.begun:
+            self.plans[row] = self._renewed(plan, start, row)
+        self.begun.add(row)
+        return self.plans[row]
 
-    def _left(self, plan: Plan, start: Array) -> Steering:
-        """What steers the plan from here: the waypoints that lie ahead."""
-        now = int(np.linalg.norm(plan.states - start, axis=1).argmin())
-        ahead = [w for w, stop in zip(plan.via, stops_of(plan, PASSED), strict=True) if stop.index > now]
-        return Steering(tuple(ahead), plan.avoid)
+    def _renewed(self, plan: Plan, start: Array, row: int) -> Plan:
+        assert self.follower is not None
+        executed, left = self.follower.executed(row), self.follower.left(row)
+        passed = len(plan.via) - len(left)
+        try:
+            new = self.planner.repair(plan, at=start, executed=executed, passed=passed, n_candidates=8)
+            if new.ok and new.states is not plan.states:
+                return new
+            # Nothing ahead had to change, and yet the agent got no further: another plan leads it on.
+            steering = Steering(left, plan.avoid)
+            return self.planner.plan_batch([start], [plan.goal], n_candidates=16, steering=steering)[0]
+        except UserError:  # pushed out of what was recorded: the old plan leads back
+            return rest(plan, executed, left)
+
+
+def rest(plan: Plan, executed: int, left: tuple[Waypoint, ...]) -> Plan:
+    """A plan without the chunks that lie behind its agent."""
+    stride = plan.chunks.shape[1] - plan.overlap
+    first = min(executed // stride, plan.n_chunks - 1)
+    states = plan.states[first * stride :]
+    return replace(plan, states=states, chunks=plan.chunks[first:], start=states[0], via=left)
 
 
 def drive(planner: Planner, block: Sequence[Problem], plans: Sequence[Plan | None], options: Benchmark) -> list[Any]:
@@ -277,7 +286,7 @@ def drive(planner: Planner, block: Sequence[Problem], plans: Sequence[Plan | Non
         for row in rows
     ]
     steersman = Steersman(planner, [plan for plan in plans if plan is not None])
-    follower = PlanFollower(steersman, dataset, Following())
+    follower = steersman.follower = PlanFollower(steersman, dataset, Following())
     limit = 2 * dataset.evaluation.step_limit
     with EnvironmentPool(dataset.domain, options.workers) as pool:
         observations, goals = pool.reset(problems)

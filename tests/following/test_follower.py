@@ -1,8 +1,9 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from oracle import OraclePlanner
+from oracle import OraclePlanner, oracle_states
 
 from compdiffuser.domains import Controller, Space
 from compdiffuser.domains.mazes import maze
@@ -11,6 +12,8 @@ from compdiffuser.domains.robotics import PointVelocityController
 from compdiffuser.following.controllers import controller_for
 from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.settings import Following
+from compdiffuser.planning.plan import Plan
+from compdiffuser.planning.steering import Waypoint
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
@@ -61,6 +64,26 @@ def test_progress_never_goes_backwards():
         seen.append(policy.executed(0))
     assert (np.diff(seen) >= 0).all()
     assert seen[-1] > 100
+
+
+def test_waypoints_are_left_until_the_agent_has_been_there():
+    stops = tuple(Waypoint(tuple(LAYOUT.center(cell)), within=0.5) for cell in ((2, 1), (1, 1), (1, 2)))
+
+    class There(OraclePlanner):
+        """Into a dead end and back past the start."""
+
+        def plan_batch(self, starts, goals, n_chunks="auto", *, seed=0):
+            legs = [START, *(stop.place for stop in stops), GOAL]
+            states = np.concatenate([oracle_states("medium", a, b) for a, b in pairwise(legs)])
+            return [Plan(states, states[None], START, GOAL, 0, maze=LAYOUT, via=stops)]
+
+    policy, at, left = follower(planner=There("medium")), START[None], [3]
+    for _ in range(120):
+        at = drive(policy, at, 1)
+        left.append(len(policy.left(0)))
+        assert policy.left(0) == stops[len(stops) - left[-1] :]
+    assert sorted(set(left), reverse=True) == [3, 2, 1, 0]
+    assert left == sorted(left, reverse=True)
 
 
 def test_hovering_is_skipped():

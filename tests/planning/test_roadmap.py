@@ -73,6 +73,18 @@ def test_between_places_that_nobody_joined_there_is_no_way():
     assert [each is None for each in found] == [False, True]
 
 
+def test_who_stands_by_a_place_that_nothing_joins_enters_at_the_next_one():
+    landmarks = torch.tensor([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [2.0, 0.2], [0.0, 0.3], [9.0, 0.0]])
+    edges = torch.tensor([[0, 1, 4], [1, 2, 0]])  # nothing joins 3 and 5, and nothing leads to 4
+    road = Roadmap(landmarks, edges, torch.ones(3), radius=0.2)
+    assert way(road, (0.0, -0.1), (2.0, 0.25))[1:-1, 0].tolist() == [0, 1, 2], "to the side of the goal's"
+    assert way(road, (0.0, 0.3), (2.0, 0.0))[1:-1].tolist() == landmarks[[4, 0, 1, 2]].tolist(), "as before"
+    assert way(road, (2.0, 0.25), (0.0, 0.3)) is None, "nobody ever went back"
+    assert way(road, (0.0, 0.0), (9.0, 0.1)) is None, "what is joined is far away"
+    shut = road.cleared([lambda places, lines: (places[lines][..., 1] < 0.1).all(dim=0)])
+    assert way(shut, (0.0, 0.0), (2.0, 0.25)) is None, "no free line leads to what is joined"
+
+
 def test_of_two_ways_the_shorter_one_is_taken_though_it_has_more_edges():
     landmarks = torch.tensor([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [1.5, 3.0]])
     edges = torch.tensor([[0, 1, 2, 0, 4], [1, 2, 3, 4, 3]])

@@ -21,8 +21,10 @@ from compdiffuser import (
     Waypoint,
 )
 from compdiffuser.compose.chains import Chains
+from compdiffuser.compose.merge import split
 from compdiffuser.domains.mazes import maze
 from compdiffuser.planning.adherence import kept
+from compdiffuser.planning.detours import Rest, ahead
 from compdiffuser.planning.guide import Guide
 from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.repair import mending
@@ -264,6 +266,34 @@ def test_a_plan_of_another_planner_cannot_be_repaired(ant, small):
         ant.repair(small.plan([0, 0], [3, 3], n_candidates=2))
 
 
+def out_and_back(planner: Planner) -> Plan:
+    """Three chunks along x to a waypoint and back the same way, a little aside."""
+    horizon, overlap = planner.model.horizon, planner.model.overlap
+    half = (3 * horizon - 2 * overlap) // 2
+    x = np.concatenate([np.linspace(-3, 3, half), np.linspace(3, -3, half)])
+    states = np.stack([x, np.where(np.arange(2 * half) < half, 0.0, 0.1)], axis=1).astype(np.float32)
+    chunks = split(torch.from_numpy(states), 3, horizon, overlap).numpy()
+    via = (Waypoint((1.5, 0.0), within=0.3), Waypoint((3.0, 0.0), within=0.3), Waypoint((1.5, 0.1), within=0.3))
+    return Plan(states, chunks, states[0], states[-1], overlap, space=planner.space, via=via)
+
+
+def test_who_follows_a_plan_that_turns_back_tells_how_far_it_is(small):
+    plan = out_and_back(small)
+    back = 60  # of 72 states
+    here = plan.states[back] * (1, 0)  # nearest is a state on the way out
+    assert ahead(small, plan, here) == (11, plan.via)
+    assert ahead(small, plan, here, back) == (back, ())
+    assert ahead(small, plan, here, back, 2) == (back, plan.via[2:]), "the last was passed at some distance"
+    rest, early = (Rest.of(small, plan, here, Steering(), *told) for told in ((back, 3), (11, 0)))
+    assert (len(rest.chunks), rest.concerned, rest.steering.via) == (1, (), ())
+    assert (len(early.chunks), early.steering.via) == (3, plan.via)
+    assert Rest.of(small, plan, here, Steering(), back, 1).concerned == (0,), "a waypoint lies behind"
+    with pytest.raises(UserError, match="of 72 states of a plan, 0 to 72 lie behind an agent, not 73"):
+        small.repair(plan, at=here, executed=73)
+    with pytest.raises(UserError, match="of 3 waypoints of a plan, 0 to 3 lie behind an agent, not -1"):
+        small.repair(plan, at=here, passed=-1)
+
+
 def test_the_judge_sees_a_wall_that_lies_between_two_states(small):
     plan = small.plan([0, 0], [3, 3], n_chunks=1, n_candidates=2)
     search = small.search([0, 0], [3, 3], 1, 2)
@@ -287,7 +317,7 @@ def test_lines_are_free_where_no_place_on_them_lacks_room(small):
     steering = Steering.of(avoid=[Disc((1, 1), 0.8), Box((-3, -1), (-2, 2))], margin=0.2)
     clear = small.ground.clear(steering, 0, np.zeros(2))
     here, there = (torch.rand(2, 400, 2, generator=torch.Generator().manual_seed(0)) - 0.5).mul(1.6)
-    free = clear(here, there)
+    free = clear(torch.cat([here, there]), torch.arange(800).view(2, 400))
     shares = torch.linspace(0, 1, 200)[:, None]
     points = small.ground.metres(here[:, None] + shares * (there - here)[:, None], group)
     room = small.ground.room(steering.avoid, points).amin(dim=(0, 2))

@@ -69,13 +69,17 @@ class Chains:
         return rows + self.has_right.long()
 
     def rows(self, chain: int) -> slice:
-        begin = int(self.first[chain])
-        return slice(begin, begin + int(self.lengths[chain]))
+        return self._slices[chain]
+
+    @cached_property
+    def _slices(self) -> list[slice]:
+        ends = zip(self.first.tolist(), self.lengths.tolist(), strict=True)
+        return [slice(begin, begin + count) for begin, count in ends]
 
     def select(self, chains: Tensor) -> tuple[Chains, Tensor]:
         """The chosen chains [C'] as a batch of their own, and their rows in this one."""
         chains = chains.cpu()
-        parts = [torch.arange(int(self.first[c]), int(self.first[c] + self.lengths[c])) for c in chains]
+        parts = [torch.arange(rows.start, rows.stop) for rows in map(self.rows, chains.tolist())]
         rows = torch.cat(parts).to(self.chain.device)
         lengths = self.lengths[chains]
         first = torch.cumsum(lengths, 0) - lengths

@@ -35,10 +35,11 @@ def merge(chunks: Tensor, overlap: int, blending: str = "exponential") -> Tensor
     weight_at = chosen("blending", blending, BLENDINGS)
     count, horizon = chunks.shape[-3:-1]
     weight = weight_at(torch.linspace(0, 1, overlap, device=chunks.device, dtype=chunks.dtype))[:, None]
+    other = 1 - weight
     pieces = [chunks[..., 0, : horizon - overlap, :]]
     for k in range(1, count):
         before, after = chunks[..., k - 1, horizon - overlap :, :], chunks[..., k, :overlap, :]
-        pieces += [weight * before + (1 - weight) * after, chunks[..., k, overlap : horizon - overlap, :]]
+        pieces += [weight * before + other * after, chunks[..., k, overlap : horizon - overlap, :]]
     pieces.append(chunks[..., -1, horizon - overlap :, :])
     return torch.cat(pieces, dim=-2)
 

@@ -94,7 +94,8 @@ def worst(values: Tensor, chains: Chains) -> Tensor:
 
 def worst_chunk(values: Tensor, chains: Chains) -> list[int]:
     """Which chunk of each chain, counted from 0, has the largest value [M]."""
-    return [int(part.argmax()) for part in values.cpu().split(chains.lengths.tolist())]
+    own = values.cpu().numpy()
+    return [int(own[chains.rows(chain)].argmax()) for chain in range(len(chains.lengths))]
 
 
 def longest_step(chunks: Tensor, chains: Chains, places: Places) -> Tensor:

@@ -57,7 +57,7 @@ class Normalizer:
 
     def part(self, columns: Sequence[int]) -> Normalizer:
         """The same for some of the dimensions."""
-        return Normalizer(*(tuple(each[c] for c in columns if each) for each in (self.low, self.high, self.span)))
+        return _part(self, tuple(columns))
 
     def normalize(self, states: States) -> States:
         """States [..., D] in metres, say, to [−1, 1]."""
@@ -84,6 +84,12 @@ def _kind(states: torch.Tensor | Array) -> tuple[torch.device | None, Any]:
     if isinstance(states, torch.Tensor):
         return states.device, states.dtype
     return None, np.result_type(states.dtype, np.float32)
+
+
+@lru_cache(maxsize=64)
+def _part(normalizer: Normalizer, columns: tuple[int, ...]) -> Normalizer:
+    given = (normalizer.low, normalizer.high, normalizer.span)
+    return Normalizer(*(tuple(each[c] for c in columns if each) for each in given))
 
 
 @lru_cache(maxsize=64)

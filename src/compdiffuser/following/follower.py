@@ -20,6 +20,7 @@ from compdiffuser.following.stops import Stop, stops_of, through
 from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops_between
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import Chunks
+from compdiffuser.planning.steering import Waypoint
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
 
@@ -134,6 +135,11 @@ class PlanFollower:
     def executed(self, episode: int) -> int:
         """h_exe: how many states of its current plan the agent has behind it."""
         return int(self._times[episode][self._index[episode]])
+
+    def left(self, episode: int) -> tuple[Waypoint, ...]:
+        """The waypoints of its current plan that the agent has still to pass."""
+        via = self.plans[episode].via
+        return via[len(via) - len(self._stops[episode]) :]
 
     def _places(self, observations: Array) -> Array:
         """Where everything is that a plan moves, [E, obs] -> [E, P]."""

@@ -35,7 +35,7 @@ def kept(chunks: Tensor, chains: Chains, courses: Sequence[Course | None], groun
     kinds = {id(course.steering): course.steering for course in courses if course is not None}
     for steering in kinds.values():
         mine = [c for c, course in enumerate(courses) if course is not None and course.steering is steering]
-        part, rows = chains.select(torch.tensor(mine))
+        part, rows = (chains, slice(None)) if len(mine) == len(courses) else chains.select(torch.tensor(mine))
         for test in (_avoided, _valid, _passed):
             test(states[rows], part, steering, ground, overlap, [found[c] for c in mine])
     for course, one in zip(courses, found, strict=True):
@@ -58,7 +58,9 @@ def _avoided(
     rooms = on_lines(rooms, apart) - allowed[..., None]
     least, place = rooms.flatten(2).min(dim=2)  # [R, M]
     room, which = least.min(dim=0)
-    rows = zip(room.tolist(), which.tolist(), place.gather(0, which[None])[0].tolist(), strict=True)
+    # Numbers of regions and points are exact as floats: a GPU is waited for once for all three.
+    numbers = torch.stack([room, which.to(room), place.gather(0, which[None])[0].to(room)]).tolist()
+    rows = ((metres, int(region), int(point)) for metres, region, point in zip(*numbers, strict=True))
     parts = apart.shape[1] // max(states.shape[1] - 1, 1)
     told = [(metres, steering.avoid[region], point // parts) for metres, region, point in rows]
     unit = ground.gap(ground.space.positions[0])

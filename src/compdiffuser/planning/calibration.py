@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Calibration:
         for name in ("errors", "alone") if self.groups else ("errors",):
             check_quantiles(name, getattr(self, name))
 
-    @property
+    @cached_property
     def moves(self) -> tuple[Moves, ...]:
         """How each position group moves."""
         return self.groups or (Moves(self.reach, self.advance, self.longest_step(), self.widest_gap()),)

@@ -20,7 +20,6 @@ from compdiffuser.planning.roadmap import Clear, Roadmap, landmarks_for, length,
 from compdiffuser.planning.support import Support
 
 FINE = 0.02  # normalized distance between the states of a way
-TRIED = 6  # landmarks around a place, where no way leads from the nearest
 PUSHES = 32  # segments that tell from where a thing is moved
 
 
@@ -130,17 +129,7 @@ class Carrying:
         far = [pair for pair in ends if not _within(straight, *pair)]
         found = iter(self.roadmaps[number].ways(*map(torch.stack, zip(*far, strict=True))) if far else ())
         ways = [torch.stack(pair) if _within(straight, *pair) else next(found) for pair in ends]
-        ways = [self._nearby(number, *pair) if way is None else way for pair, way in zip(ends, ways, strict=True)]
         return [None if way is None else paced(way, 2 + int(length(way) / FINE)) for way in ways]
-
-    def _nearby(self, number: int, start: Tensor, goal: Tensor) -> Tensor | None:
-        """A way between landmarks nearby, where none joins the nearest: some were only ever left, or only reached."""
-        roadmap = self.roadmaps[number]
-        near = [(roadmap.landmarks - place).norm(dim=1) for place in (start, goal)]
-        begin, end = (roadmap.landmarks[away.topk(min(TRIED, len(away)), largest=False).indices] for away in near)
-        begin, end = begin.repeat_interleave(len(end), dim=0), end.repeat(len(begin), 1)
-        ways = [way for way in roadmap.ways(begin, end) if way is not None]
-        return min((torch.cat([start[None], way, goal[None]]) for way in ways), key=length, default=None)
 
 
 class Errand:

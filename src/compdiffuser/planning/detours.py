@@ -33,11 +33,24 @@ EASY = 0.7  # of the pace that chunks have at most: a detour is given time for i
 RENEWED = 0.25  # of what a chunk advances, that a detour may be longer for each chunk that it leaves alone
 
 
-def ahead(planner: Planner, plan: Plan, here: Array) -> tuple[int, tuple[Waypoint, ...]]:
-    """The state of a plan that is nearest to a state [D], and the waypoints that lie behind it."""
-    now = int(np.linalg.norm(plan.space.places(plan.states - here), axis=1).argmin())
-    passed = _times(planner, torch.as_tensor(plan.states), plan.via)
-    return now, tuple(stop for stop, when in zip(plan.via, passed, strict=True) if when > now)
+def ahead(
+    planner: Planner, plan: Plan, here: Array, executed: int | None = None, passed: int | None = None
+) -> tuple[int, tuple[Waypoint, ...]]:
+    """The state of a plan at which an agent in the state `here` [D] is, and the waypoints that it has still to pass.
+
+    A plan may come by a place twice. Who follows it knows how many of its states are `executed`, and how many of its
+    waypoints are `passed`; otherwise its nearest state decides. Raises UserError for more than there are.
+    """
+    for what, given, most in (("states", executed, len(plan.states)), ("waypoints", passed, len(plan.via))):
+        if given is not None and not 0 <= given <= most:
+            raise UserError(f"of {most} {what} of a plan, 0 to {most} lie behind an agent, not {given}")
+    if executed is None:
+        now = int(np.linalg.norm(plan.space.places(plan.states - here), axis=1).argmin())
+    else:
+        now = min(int(executed), len(plan.states) - 1)
+    if passed is not None:
+        return now, plan.via[passed:]
+    return now, tuple(stop for stop, when in zip(plan.via, _stopped(planner, plan), strict=True) if when > now)
 
 
 @dataclass(frozen=True)
@@ -58,13 +71,21 @@ class Rest:
     """With the waypoints that lie ahead."""
 
     @classmethod
-    def of(cls, planner: Planner, plan: Plan, here: Array, steering: Steering) -> Rest:
+    def of(
+        cls,
+        planner: Planner,
+        plan: Plan,
+        here: Array,
+        steering: Steering,
+        executed: int | None = None,
+        passed: int | None = None,
+    ) -> Rest:
         horizon, overlap = planner.model.horizon, planner.model.overlap
         if plan.chunks.shape[1:] != (horizon, planner.model.dim) or plan.overlap != overlap:
             raise UserError(f"a plan of chunks {list(plan.chunks.shape)} was not made by this planner")
         states = torch.tensor(plan.states, dtype=torch.float32)
         chunks = split(planner.normalizer.normalize(states), plan.n_chunks, horizon, overlap)
-        now, via = ahead(planner, plan, here)
+        now, via = ahead(planner, plan, here, executed, passed)
         first = min(now // (horizon - overlap), plan.n_chunks - 1)
         steering = replace(steering, via=via)
         broken = [k - first for k in _broken(planner, chunks, plan, steering) if k >= first]
@@ -72,7 +93,8 @@ class Rest:
             np.linalg.norm((plan.states[now] - here)[list(group.columns)]) > planner.ground.gap(group)
             for group in planner.space.positions
         )
-        concerned = tuple(sorted({*broken, *([0] if off else [])}))
+        missed = bool(via) and _stopped(planner, plan)[-len(via)] < first * (horizon - overlap)
+        concerned = tuple(sorted({*broken, *([0] if off or missed else [])}))
         anchor = plan.states[first * (horizon - overlap)] if first else plan.start
         return cls(planner, here, anchor, chunks[first:], concerned, bool(broken), steering)
 
@@ -175,6 +197,11 @@ class Detour:
     way: Tensor
 
 
+def _stopped(planner: Planner, plan: Plan) -> list[int]:
+    """When a plan passes its waypoints."""
+    return _times(planner, torch.as_tensor(plan.states), plan.via)
+
+
 def _times(planner: Planner, states: Tensor, stops: Sequence[Waypoint]) -> list[int]:
     """When a path [T, D], in the data's units, passes waypoints."""
     groups = [planner.ground.passing(stop) for stop in stops]
@@ -186,7 +213,8 @@ def _broken(planner: Planner, chunks: Tensor, plan: Plan, steering: Steering) ->
     """The chunks that are where they must not be."""
     start, goal = (planner.normalizer.normalize(chunks.new_tensor(end)[None]) for end in (plan.start, plan.goal))
     chain = Chains.build(start, goal, torch.tensor([len(chunks)]), torch.tensor([0]))
-    return sorted(set(kept(chunks, chain, [Course(steering)], planner.ground, plan.overlap)[0].broken))
+    places = Course(replace(steering, via=()))  # no chunk is wrong for a waypoint alone
+    return sorted(set(kept(chunks, chain, [places], planner.ground, plan.overlap)[0].broken))
 
 
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:

@@ -96,21 +96,21 @@ class Ground:
         group = self.space.positions[number]
         regions = [region for region in steering.avoid if region.group in (None, group.name)]
 
-        def clear(here: Tensor, there: Tensor) -> Tensor:
-            free = torch.ones(len(here), dtype=torch.bool, device=here.device)
-            asked = slice(None) if steering.valid is not None else self._near(regions, group, here, there)
-            shares = torch.linspace(0, 1, 9, device=here.device)[:, None]
-            begin, end = here[asked, None], there[asked, None]
+        def clear(places: Tensor, lines: Tensor) -> Tensor:
+            free = torch.ones(lines.shape[1], dtype=torch.bool, device=places.device)
+            asked = slice(None) if steering.valid is not None else self._near(regions, group, places, lines)
+            shares = torch.linspace(0, 1, 9, device=places.device)[:, None]
+            begin, end = (places[side[asked], None] for side in lines)
             points = self.metres(begin + shares * (end - begin), group)  # [n, 9, size]
             apart = points.diff(dim=1).norm(dim=-1)
-            found = torch.ones(len(points), dtype=torch.bool, device=here.device)
+            found = torch.ones(len(points), dtype=torch.bool, device=places.device)
             for region in regions:
                 found &= (on_lines(region.distance(points), apart) >= 0).all(dim=1)
             if steering.valid is not None and len(points):
                 states = np.tile(base.astype(np.float32), (points.shape[0] * points.shape[1], 1))
                 states[:, list(group.columns)] = points.flatten(0, 1).cpu().numpy()
                 told = torch.from_numpy(told_room(steering.valid(states), len(states)) >= 0)
-                found &= told.view(points.shape[:2]).all(dim=1).to(here.device)
+                found &= told.view(points.shape[:2]).all(dim=1).to(places.device)
             free[asked] = found
             return free
 
@@ -145,13 +145,15 @@ class Ground:
             # A cost may have no slope where a plan stands still; nobody asks for one there.
             check_cost(steering.prefer, line + 1e-3 * torch.arange(16.0)[:, None])
 
-    def _near(self, regions: Sequence[Region], group: Group, here: Tensor, there: Tensor) -> Tensor:
-        """The numbers of straight lines between places [n, P] that may meet a region; their ends clear the others."""
-        ends = self.metres(torch.stack([here, there], dim=1), group)
-        apart = ends.diff(dim=1).norm(dim=-1)
-        near = torch.zeros(len(ends), dtype=torch.bool, device=ends.device)
+    def _near(self, regions: Sequence[Region], group: Group, places: Tensor, lines: Tensor) -> Tensor:
+        """The numbers of lines [2, n] between places [N, P] that may meet a region; their ends clear the others."""
+        ends = self.metres(places, group)
+        here, there = lines
+        apart = (ends[there] - ends[here]).norm(dim=-1)
+        near = torch.zeros(len(apart), dtype=torch.bool, device=ends.device)
         for region in regions:
-            near |= on_lines(region.distance(ends), apart)[:, 0] < LEAST_ROOM
+            room = region.distance(ends)  # each place is an end of many lines
+            near |= (room[there] + room[here] - apart) / 2 < LEAST_ROOM
         return near.nonzero()[:, 0]
 
     def _check_place(self, what: str, place: Array, group: Group, steering: Steering) -> None:

@@ -134,7 +134,7 @@ class Guide:
         groups = {group.name: group for group in self.ground.space.positions}
         stride = self.horizon - self.overlap
         for chain, course in enumerate(courses):
-            if course is None or not course.steering.guidance:
+            if course is None or not (course.steering.guidance and course.steering.via):
                 continue
             first, count = int(self.chains.first[chain]), int(self.chains.lengths[chain])
             last = merged_length(count, self.horizon, self.overlap) - 1

@@ -174,8 +174,11 @@ class Judge:
         if self.postures is not None:
             chunkwise["dynamics"] = self.postures.oddity(merged)
             measures["dynamics"] = worst(chunkwise["dynamics"], chains) / self.postures.threshold(self.certify)
-        rows = zip(*(column.tolist() for column in measures.values()), strict=True)
-        strangest = zip(*(worst_chunk(values, chains) for values in chunkwise.values()), strict=True)
+        # A GPU is waited for once for all of them, not for each.
+        rows = torch.stack(list(measures.values()), dim=1).tolist()
+        strangest = zip(
+            *(worst_chunk(values, chains) for values in torch.stack(list(chunkwise.values())).cpu()), strict=True
+        )
         verdicts = [
             Verdict(dict(zip(measures, row, strict=True)), chunks=dict(zip(chunkwise, numbers, strict=True)))
             for row, numbers in zip(rows, strangest, strict=True)

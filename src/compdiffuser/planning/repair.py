@@ -75,18 +75,24 @@ def repaired(
     valid: Valid | None = None,
     prefer: Cost | None = None,
     margin: float = 0.0,
+    executed: int | None = None,
+    passed: int | None = None,
     n_candidates: int = 16,
     seed: int = 0,
 ) -> Plan:
     """The plan from the state `at` [D] on, made to keep out of further regions; its own regions and waypoints hold on.
+
+    How many of its states are `executed`, and how many of its waypoints `passed`, is known to who follows it; otherwise
+    the state nearest to `at` decides, which a plan that turns back comes by twice.
 
     Where `at` is on the plan and nothing ahead has to change, the plan is returned as it is; otherwise what lies behind
     is left out. The verdict says whether the repaired plan is certified; where it is not, plan anew.
     """
     begun = time.perf_counter()
     search = renewal(
-        planner, plan, at, avoid=avoid, valid=valid, prefer=prefer, margin=margin, n_candidates=n_candidates, seed=seed
-    )
+        planner, plan, at, avoid=avoid, valid=valid, prefer=prefer, margin=margin, executed=executed, passed=passed,
+        n_candidates=n_candidates, seed=seed,
+    )  # fmt: skip
     if isinstance(search, Plan):
         return replace(search, seconds=time.perf_counter() - begun)
     mender = mending(planner)
@@ -112,6 +118,8 @@ def renewal(
     valid: Valid | None = None,
     prefer: Cost | None = None,
     margin: float = 0.0,
+    executed: int | None = None,
+    passed: int | None = None,
     n_candidates: int = 16,
     seed: int = 0,
 ) -> Search | Plan:
@@ -124,7 +132,7 @@ def renewal(
     steering = replace(given.joined(replace(planner.known, avoid=())), avoid=(*plan.avoid, *new))
     here = plan.states[0] if at is None else np.asarray(at)
     here = checked(here[None], "state", planner.space, planner.normalizer)[0]
-    rest = Rest.of(planner, plan, here, steering)
+    rest = Rest.of(planner, plan, here, steering, executed, passed)
     planner.ground.check(rest.steering, here, plan.goal, planner.asked, planner.preset.maze)
     if not rest.concerned:
         return replace(plan, avoid=steering.avoid)

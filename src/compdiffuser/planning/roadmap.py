@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import torch
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
 from compdiffuser.planning.landmarks import nearest, neighbours, rarity, spread
@@ -36,9 +36,10 @@ UNSEEN = 3.0  # how many times more a join costs: no segment may ever have led t
 BARRED = 10.0  # how many times more an edge costs that leads where no episode has passed: through a wall, most often
 FINE = 0.65  # radii, in what a plan may pass aside, where that is known: lines between landmarks are as fine
 ENTRANCES = 16  # landmarks around a place, of which the nearest that a free line leads to is taken
+ASIDE = 4.0  # radii up to which another is taken, where no way leads to or from that one
 
 Clear = Callable[[Tensor, Tensor], Tensor]
-"""`clear(here [n, P], there [n, P]) -> [n]`: whether the straight lines between places are free."""
+"""`clear(places [N, P], lines [2, n]) -> [n]`: whether straight lines are free, each between two of the places."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,23 @@ class Roadmap:
     landmarks: Tensor
     """[N, P], normalized positions."""
     edges: Tensor
-    """[2, E], from and to."""
+    """[2, E], from and to, in that order; of several between two landmarks, the cheapest is kept."""
     costs: Tensor
     """Length of each edge, and more where data is rare or no segment led along it. [E]"""
     radius: float = 0.0
     """Within which each recorded state has a landmark."""
     clear: Clear | None = None
     """Which lines are free, where not all are."""
+
+    def __post_init__(self) -> None:
+        count = len(self.landmarks)
+        pairs = (self.edges[0] * count + self.edges[1]).numpy()
+        if (np.diff(pairs) > 0).all():
+            return
+        order = np.lexsort([self.costs.numpy(), pairs])
+        cheapest = torch.from_numpy(order[np.diff(pairs[order], prepend=-1) > 0])
+        object.__setattr__(self, "edges", self.edges[:, cheapest])
+        object.__setattr__(self, "costs", self.costs[cheapest])
 
     @classmethod
     def through(cls, support: Support, count: int | None = None) -> Roadmap:
@@ -79,7 +90,7 @@ class Roadmap:
 
     def cleared(self, clears: Sequence[Clear]) -> Roadmap:
         """The same without the edges that are not free by the first of these tests."""
-        kept = clears[0](*(self.landmarks[ends] for ends in self.edges))
+        kept = clears[0](self.landmarks, self.edges)
         return replace(self, edges=self.edges[:, kept], costs=self.costs[kept], clear=clears[0])
 
     def dearer(self, way: Tensor, times: float) -> Roadmap:
@@ -93,13 +104,37 @@ class Roadmap:
 
     def ways(self, starts: Tensor, goals: Tensor) -> list[Tensor | None]:
         """The cheapest way [n, P] from each of the starts to its goal, both included; None where none leads."""
-        sources, which = self._entrances(starts).unique(return_inverse=True)
+        begin, ends = self._entrances(torch.cat([starts, goals])).split(len(starts))
+        sources, which = begin.unique(return_inverse=True)
         costs, before = self._cheapest(sources)
-        ends = self._entrances(goals).tolist()
         return [
-            None if np.isinf(costs[row, end]) else torch.cat([start[None], self._back(before[row], end), goal[None]])
-            for start, goal, row, end in zip(starts, goals, which.tolist(), ends, strict=True)
+            self._aside(start, goal)
+            if np.isinf(costs[row, end])
+            else torch.cat([start[None], self._back(before[row], end), goal[None]])
+            for start, goal, row, end in zip(starts, goals, which.tolist(), ends.tolist(), strict=True)
         ]
+
+    def _aside(self, start: Tensor, goal: Tensor) -> Tensor | None:
+        """The way [n, P] between the nearest landmarks that one joins: some are cut off, or were only ever left."""
+        ends = torch.stack([start, goal])
+        away, around = self._around(ends)
+        able = (self._free(ends, around) & (away <= ASIDE * self.radius)).numpy()
+        parts = self._parts[around.numpy()]
+        joined = (parts[0][:, None] == parts[1]) & able[0][:, None] & able[1]
+        if not joined.any():
+            return None
+        end = around[1].numpy()
+        costs, before = self._cheapest(around[0])
+        apart = np.where(joined & np.isfinite(costs[:, end]), away[0].numpy()[:, None] + away[1].numpy(), np.inf)
+        row, column = divmod(int(apart.argmin()), len(end))
+        if np.isinf(apart[row, column]):
+            return None
+        return torch.cat([start[None], self._back(before[row], int(end[column])), goal[None]])
+
+    @cached_property
+    def _parts(self) -> Array:
+        """The number of the part that each landmark is in; no edge joins two parts. [N]"""
+        return np.asarray(connected_components(self._graph, directed=False)[1])
 
     def _cheapest(self, sources: Tensor) -> tuple[Array, Array]:
         """Costs from landmarks [S] to every one, infinite where no way leads, and the one before each: [S, N] both."""
@@ -108,24 +143,33 @@ class Roadmap:
 
     @cached_property
     def _graph(self) -> csr_array:
-        """Costs from landmark to landmark [N, N]; of several edges between two, the cheapest counts."""
-        count, costs = len(self.landmarks), self.costs.double().numpy()
-        pairs = (self.edges[0] * count + self.edges[1]).numpy()
-        order = np.lexsort([costs, pairs])
-        cheapest = order[np.diff(pairs[order], prepend=-1) > 0]
-        begin, end = np.divmod(pairs[cheapest], count)
-        rows = np.concatenate([[0], np.bincount(begin, minlength=count).cumsum()])
-        return csr_array((costs[cheapest], end, rows), (count, count))
+        """Costs from landmark to landmark [N, N]."""
+        count, (begin, end) = len(self.landmarks), self.edges.int().numpy()
+        rows = np.searchsorted(begin, np.arange(count + 1, dtype=np.int32)).astype(np.int32)
+        return csr_array((self.costs.double().numpy(), end, rows), (count, count))
 
     def _entrances(self, points: Tensor) -> Tensor:
         """The number [S] of the landmark at which each of the points [S, P] is on the map."""
-        first = nearest(points, self.landmarks)
         if self.clear is None:
-            return first
-        around = torch.cdist(points, self.landmarks).topk(min(ENTRANCES, len(self.landmarks)), largest=False).indices
-        lines = points.repeat_interleave(around.shape[1], dim=0), self.landmarks[around.flatten()]
-        free = self.clear(*lines).view(around.shape)
-        return torch.where(free.any(dim=1), around.gather(1, free.float().argmax(dim=1)[:, None])[:, 0], first)
+            return nearest(points, self.landmarks)
+        around = self._around(points)[1]
+        free = self._free(points, around)
+        return around.gather(1, free.float().argmax(dim=1)[:, None])[:, 0]
+
+    def _around(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """How far the nearest landmarks are from each of the points [S, P], and their numbers: [S, n] both."""
+        away = torch.cdist(points, self.landmarks, compute_mode="donot_use_mm_for_euclid_dist")
+        far, around = away.topk(min(ENTRANCES, len(self.landmarks)), largest=False)
+        return far, around
+
+    def _free(self, points: Tensor, around: Tensor) -> Tensor:
+        """Whether the straight lines from points [S, P] to landmarks of these numbers are free: [S, n] both."""
+        if self.clear is None:
+            return torch.ones_like(around, dtype=torch.bool)
+        ends = torch.arange(around.numel())
+        begin = ends // around.shape[1]
+        places = torch.cat([points, self.landmarks[around.flatten()]])
+        return self.clear(places, torch.stack([begin, len(points) + ends])).view(around.shape)
 
     def _back(self, before: Array, end: int) -> Tensor:
         """The landmarks [n, P] on the way to `end`, by the one before each [N]."""

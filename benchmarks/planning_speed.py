@@ -103,6 +103,7 @@ def sampling(planner: Planner, options: Benchmark, note: Callable[..., None]) ->
             return sample(
                 planner.denoise, chains, schedule, ORDERS[order](chains),
                 horizon=planner.model.horizon, overlap=planner.model.overlap, guidance=config.guidance,
+                whole=planner.denoise.whole,
             )  # fmt: skip
 
         for order in ("autoregressive", "parallel", *(("sequential",) if k in (3, 6, 9) else ())):

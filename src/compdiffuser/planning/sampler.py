@@ -73,6 +73,7 @@ class Sampler:
             overlap=model.overlap, guidance=config.guidance, initial=initial, watch=watch,
             rule=step_rule(config.rule), unguided=config.unguided, hold=config.hold, clamp=config.clamp,
             below=formulation.below if config.told == "step" else None, steer=steer, held=finished,
+            whole=self.denoise.whole,
         )  # fmt: skip
 
     def _order(self, begun: bool) -> Callable[[Chains], Order]:

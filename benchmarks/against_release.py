@@ -123,7 +123,7 @@ def draw(runner: Runner, order: str, chunks: int, options: Benchmark) -> Tensor:
     chains = Chains.build(ends - 0.5, ends + 0.5, lengths, seeds)
     return sample(
         runner, chains, schedule, ORDERS[order](chains), horizon=model.horizon, overlap=model.overlap,
-        guidance=config.guidance,
+        guidance=config.guidance, whole=runner.whole,
     )  # fmt: skip
 
 

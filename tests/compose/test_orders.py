@@ -69,6 +69,20 @@ def test_number_of_rounds(steps, chunks):
     assert count["sequential"] == steps * chunks
 
 
+@pytest.mark.parametrize("order", [*ORDERS, Order(torch.tensor([7, 0, 0, 9, 2, 2, 30, 0]), 4)], ids=str)
+def test_rounds_hold_the_rows_whose_turn_it_is(order):
+    chains = chains_of(4, 1, 3)
+    order = ORDERS[order](chains) if isinstance(order, str) else order
+    turns = [
+        [(row, (index - begun) // order.stride) for row, begun in enumerate(order.offset.tolist())
+         if begun <= index < begun + 5 * order.stride and (index - begun) % order.stride == 0]
+        for index in range(order.most_rounds(5))
+    ]  # fmt: skip
+    rounds = [list(zip(rows.tolist(), steps.tolist(), strict=True)) for rows, steps in order.rounds(5)]
+    assert rounds == [turn for turn in turns if turn]
+    assert turns[-1]
+
+
 @pytest.mark.parametrize("name", ORDERS)
 def test_every_row_takes_every_step_once_and_in_order(name):
     chains = chains_of(4, 1, 3)

@@ -3,6 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from renew_golden import CONFIGS, filled, inputs
+from tape import recording, taped  # noqa: F401
 
 from compdiffuser.models.runner import Runner, rounded
 
@@ -29,6 +30,24 @@ def test_a_runner_only_evaluates():
     assert not runner.denoiser.training
     assert not runner(*inputs(config)).requires_grad
     assert not any(p.requires_grad for p in runner.denoiser.parameters())
+
+
+def test_a_network_recorded_by_itself_is_recorded_at_the_same_size_among_others():
+    config = CONFIGS["dit1d"]
+    x, sigma, conditions = inputs(config, rows=13)
+    runner = Runner(filled(config), CPU)
+    runner.device = torch.device("cuda")  # it does what it does on a GPU, with tapes
+    sizes = []
+    runner.denoiser.register_forward_pre_hook(lambda module, arguments: sizes.append(len(arguments[0])))
+    alone = runner(x, sigma, conditions)
+    assert sizes == [16, 16]  # to load what it needs, and to be recorded
+    with recording(None) as tape:
+        among = runner(x, sigma, conditions)
+    assert sizes == [16, 16, 16]
+    assert torch.equal(among, alone)
+    runner(x + 1, sigma, conditions)
+    tape.replay()
+    assert torch.equal(among, alone)
 
 
 @given(st.integers(1, 20_000))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from compdiffuser.planning.landmarks import nearest, spread, thinned
+from compdiffuser.planning.landmarks import distances, nearest, rarity, spread, thinned
 from compdiffuser.planning.roadmap import Roadmap, landmarks_for, length, paced
 from compdiffuser.planning.support import Support
 
@@ -160,3 +160,19 @@ def test_there_are_as_many_landmarks_for_each_segment_whatever_the_size_of_the_d
     assert landmarks_for(Support(segments, ())) == 4096
     assert landmarks_for(Support(segments[:100], ())) == 1024
     assert landmarks_for(Support(torch.zeros(2 * 16_384, 12), (), (2, 2), (1.0, 1.0))) == 1024
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3, 4])
+def test_distances_have_the_bits_of_norms(dims):
+    states = torch.rand(500, dims, generator=torch.Generator().manual_seed(dims))
+    places = states[::25]
+    one_by_one = torch.stack([(states - place).norm(dim=1) for place in places])
+    assert torch.equal(distances(places, states), one_by_one)
+    crowd = one_by_one.le(0.2).sum(dim=1).float()
+    assert torch.equal(rarity(places, states, 0.2), (crowd.quantile(0.75) / crowd).square().clamp(1, 20))
+
+
+def test_places_that_are_the_same_are_one_landmark():
+    landmarks, radius = spread(torch.tensor([[0.0, 1.0], [0.0, 1.0], [2.0, 1.0], [2.0, 1.0]]), 4)
+    assert landmarks.tolist() == [[0.0, 1.0], [2.0, 1.0]]
+    assert radius == 0.0

@@ -32,7 +32,7 @@ class Averaged:
         clean = self.estimate(x, level, rows)
         latest = self.latest = torch.zeros_like(x) if self.latest is None else self.latest
         latest[rows] = clean
-        self.known[rows] = True
+        self.known.index_fill_(0, rows, True)
         chains, overlap, late = self.chains, self.overlap, x.shape[1] - self.overlap
         out = clean.clone()
         for mine, theirs, neighbour, present in (

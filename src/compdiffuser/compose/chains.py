@@ -54,7 +54,8 @@ class Chains:
 
     @cached_property
     def has_right(self) -> Tensor:
-        return self.position < self.lengths.to(self.chain.device)[self.chain] - 1
+        # The next row is not the first of a chain. Asked on the device, as a CUDA graph cannot copy from the CPU.
+        return torch.cat([self.position[1:], self.position.new_zeros(1)]) > 0
 
     @cached_property
     def left(self) -> Tensor:

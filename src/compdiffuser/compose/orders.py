@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
+import torch
 from torch import Tensor
 
 from compdiffuser.checks import chosen, whole
@@ -31,15 +33,26 @@ class Order:
 
     def rounds(self, steps: int) -> list[tuple[Tensor, Tensor]]:
         """For each round the rows that move and the step each takes; rounds without rows are left out."""
-        offset = self.offset.cpu()
-        device = self.offset.device
-        moving = []
-        for index in range(int(offset.max()) + self.stride * (steps - 1) + 1):
-            since = index - offset
+        moving, taken = [], []
+        for index in range(self.most_rounds(steps)):
+            since = index - self.offset_on_cpu
             rows = ((since >= 0) & (since % self.stride == 0) & (since // self.stride < steps)).nonzero()[:, 0]
             if len(rows):
-                moving.append((rows.to(device), (since[rows] // self.stride).to(device)))
-        return moving
+                moving.append(rows)
+                taken.append(since[rows] // self.stride)
+        # To the device all at once: each copy makes a GPU wait.
+        sizes = [len(rows) for rows in moving]
+        both = torch.stack([torch.cat(moving), torch.cat(taken)]).to(self.offset.device)
+        return list(zip(*(column.split(sizes) for column in both), strict=True))
+
+    def most_rounds(self, steps: int) -> int:
+        """Rounds, those without rows included."""
+        return int(self.offset_on_cpu.max()) + self.stride * (steps - 1) + 1
+
+    @cached_property
+    def offset_on_cpu(self) -> Tensor:
+        """[M]"""
+        return self.offset.cpu()
 
 
 def parallel(chains: Chains) -> Order:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,6 +24,16 @@ INITIAL = 2**20  # the noise stream's step for initial samples, beyond any sched
 Steer = Callable[[Tensor, Tensor, Tensor], Tensor]
 """`steer(x₀ [m, H, D], rows [m], σ [m]) -> x₀ [m, H, D]`: estimates, moved to where they are wanted."""
 
+Loop = Callable[..., Tensor]
+"""The whole loop as a function of tensors: `loop(*inputs) -> x₀ [M, H, D]`."""
+
+Whole = Callable[[Hashable, int, Callable[[], Loop], Sequence[Tensor]], Tensor]
+"""`whole(structure, rounds, loop, inputs) -> loop()(*inputs)`: runs a loop of so many rounds, as it likes.
+
+The first input has M rows. Loops of one structure differ in what their inputs hold alone, and look at none of it, so
+that one can be recorded and replayed for another.
+"""
+
 
 @torch.no_grad()
 def sample(
@@ -44,6 +54,7 @@ def sample(
     steer: Steer | None = None,
     held: tuple[Tensor, Tensor] | None = None,
     watch: Callable[[int, int, Tensor], None] | None = None,
+    whole: Whole | None = None,
 ) -> Tensor:
     """Denoise all chunks of all chains together: x₀ [M, H, D].
 
@@ -51,38 +62,79 @@ def sample(
     pure noise. `unguided`, `hold` and `clamp` are those of `SamplerConfig`; with `below`, a chunk at level σ is told
     that a neighbour ahead of it is at below(σ). `steer` moves every estimate of x₀ before it is used. `held` are rows
     [M] that are finished, and what they are [M, H, D]: they get noise and lose it as the others do, but are not
-    denoised. `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after every round.
+    denoised. `watch` is called with (round, rounds, estimate of x₀ [M, H, D]) after every round. `whole`, such as
+    `Runner.whole`, runs the loop where nothing looks into it: no `steer`, `held` or `watch`, and Euler's rule.
     Raises UserError for a guidance that is not finite.
     """
     check_guidance(guidance)
 
-    conditioned = _conditioned(
-        denoise, chains, order, overlap, guidance, unguided, hold=hold, clamp=clamp, below=below, steer=steer
-    )
+    def prepared() -> Loop:
+        rounds = order.rounds(len(schedule))
 
-    def fresh(key: Tensor, step: Tensor) -> Tensor:
-        return gaussian(key, step, horizon, chains.start.shape[-1])
+        def loop(
+            start: Tensor, goal: Tensor, key: Tensor, sigma: Tensor, keep: Tensor, noise: Tensor, *begun: Tensor
+        ) -> Tensor:
+            own, path = replace(chains, start=start, goal=goal, key=key), Schedule(sigma, keep, noise)
+            x = begun[0] if begun else _pure_noise(own, path, horizon)
+            x = tied(x, x[own.left], own.has_left, overlap) if order.average else x.clone()
+            fresh = _fresh(own, horizon, overlap if order.average else None) if schedule.noisy else None
+            estimate = _conditioned(
+                denoise, own, order, overlap, guidance, unguided, hold=hold, clamp=clamp, below=below, steer=steer,
+                held=held,
+            )  # fmt: skip
+            return _denoised(estimate, x, path, rounds, rule, fresh, watch)
 
-    moving = conditioned if held is None else partial(_moving, conditioned, *held)
-    estimate: Estimate = Averaged(moving, chains, overlap) if order.average else moving
-    level = schedule.sigma[:1].expand(len(chains)).clone()
-    # Unit-variance noise of the variance-preserving process, in this scale.
-    unit = (1 + schedule.sigma[0] ** 2).sqrt()
-    x = unit * fresh(chains.key, torch.full_like(chains.key, INITIAL)) if initial is None else initial
-    x = tied(x, x[chains.left], chains.has_left, overlap) if order.average else x.clone()
+        return loop
+
+    inputs = [chains.start, chains.goal, chains.key, schedule.sigma, schedule.keep, schedule.noise]
+    inputs += [] if initial is None else [initial]
+    # Heun's rule looks at levels, and `held` at rows.
+    if whole is None or not (steer is None and held is None and watch is None and rule is euler):
+        return prepared()(*inputs)
+    structure = (
+        denoise, tuple(chains.lengths.tolist()), tuple(order.offset_on_cpu.tolist()), order.stride, order.average,
+        schedule.noisy, horizon, overlap, guidance, unguided, hold, clamp, below,
+    )  # fmt: skip
+    return whole(structure, order.most_rounds(len(schedule)), prepared, inputs)
+
+
+def _denoised(
+    estimate: Estimate,
+    x: Tensor,
+    schedule: Schedule,
+    rounds: Sequence[tuple[Tensor, Tensor]],
+    rule: StepRule,
+    fresh: Callable[[Tensor, Tensor], Tensor] | None,
+    watch: Callable[[int, int, Tensor], None] | None,
+) -> Tensor:
+    """The loop itself: x [M, H, D], of which in every round some rows take a step. It never waits for a GPU."""
+    level = schedule.sigma[:1].expand(len(x)).clone()
     latest = torch.zeros_like(x)
-    rounds = order.rounds(len(schedule))
     for index, (rows, step) in enumerate(rounds):
         clean, moved = rule(estimate, x, level, rows, schedule.keep[step])
-        noise = fresh(chains.key[rows], step)
-        if order.average:
-            noise = tied(noise, fresh(chains.key[chains.left[rows]], step), chains.has_left[rows], overlap)
-        x[rows] = moved + schedule.noise[step][:, None, None] * noise
+        x[rows] = moved if fresh is None else moved + schedule.noise[step][:, None, None] * fresh(rows, step)
         level[rows] = schedule.sigma[step + 1]
         if watch is not None:
             latest[rows] = clean
             watch(index, len(rounds), latest)
     return x
+
+
+def _pure_noise(chains: Chains, schedule: Schedule, horizon: int) -> Tensor:
+    """Unit-variance noise of the variance-preserving process, in this scale. [M, H, D]"""
+    step = torch.full_like(chains.key, INITIAL)
+    return (1 + schedule.sigma[0] ** 2).sqrt() * gaussian(chains.key, step, horizon, chains.start.shape[-1])
+
+
+def _fresh(chains: Chains, horizon: int, shared: int | None) -> Callable[[Tensor, Tensor], Tensor]:
+    """Noise of chosen rows [m] at their steps [m]: [m, H, D]; neighbours have the same in `shared` states."""
+
+    def drawn(rows: Tensor, step: Tensor) -> Tensor:
+        return gaussian(chains.key[rows], step, horizon, chains.start.shape[-1])
+
+    if shared is None:
+        return drawn
+    return lambda rows, step: tied(drawn(rows, step), drawn(chains.left[rows], step), chains.has_left[rows], shared)
 
 
 def _conditioned(
@@ -97,8 +149,9 @@ def _conditioned(
     clamp: bool,
     below: Callable[[Tensor], Tensor] | None,
     steer: Steer | None,
+    held: tuple[Tensor, Tensor] | None,
 ) -> Estimate:
-    """The estimate of x₀ of chosen rows, by what they are told."""
+    """The estimate of x₀ of chosen rows, by what they are told; averaged with neighbours where the order is."""
 
     def estimate(x: Tensor, level: Tensor, rows: Tensor) -> Tensor:
         conditions = _conditions(x, level, chains, rows, overlap, neighbours=not order.average)
@@ -111,7 +164,8 @@ def _conditioned(
             clean = conditions.held(clean)
         return clean if steer is None else steer(clean, rows, level[rows])
 
-    return estimate
+    moving = estimate if held is None else partial(_moving, estimate, *held)
+    return Averaged(moving, chains, overlap) if order.average else moving
 
 
 def check_guidance(weight: float) -> None:

@@ -98,6 +98,8 @@ class Schedule:
     """Share of the estimated noise kept. [S]"""
     noise: Tensor
     """Standard deviation of fresh noise. [S]"""
+    noisy: bool = True
+    """Whether any step adds fresh noise."""
 
     def __len__(self) -> int:
         return len(self.keep)
@@ -134,4 +136,5 @@ class Schedule:
         added = fresh if config.fresh else torch.zeros_like(fresh)
         noise = (added**2 + (arrive**2 - end**2).clamp(min=0)).sqrt()
         sigma = torch.cat([start, start.new_zeros(1)])
-        return cls(*(column.float().to(device) for column in (sigma, keep, noise)))
+        walked, share, spread = (column.float().to(device) for column in (sigma, keep, noise))
+        return cls(walked, share, spread, noisy=bool(noise.any()))

@@ -1,13 +1,15 @@
 """A denoiser ready to sample: evaluation mode, batches cut to size, and on a GPU one CUDA graph per batch size.
 
 A sampling call asks for the same few batch sizes again and again. Sizes are rounded up to one of four per power of two,
-so that a handful of graphs serves every chain length and number of candidates.
+so that a handful of graphs serves every chain length and number of candidates. Loops that come again are recorded as a
+whole (`Runner.whole`).
 """
 
 from __future__ import annotations
 
 import copy
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,6 +19,7 @@ from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.models.denoiser import Denoiser
 from compdiffuser.models.network import LEAST_ROWS
 from compdiffuser.models.onnx import OnnxDenoiser
+from compdiffuser.models.replays import LOCK, Recorded, Replays, recording
 from compdiffuser.types import UserError
 
 CPU_ROWS = 256
@@ -43,6 +46,8 @@ class Runner:
         self.graphs: dict[int, Captured] = {}
         # Graphs run one after another, so their intermediate results can share memory.
         self.pool = torch.cuda.graph_pool_handle() if on_gpu else None
+        self.whole = Replays(partial(Recorded, pool=self.pool)) if on_gpu else None
+        """Runs whole loops around this denoiser for `compose.sample`; None where nothing is gained by that."""
 
     @torch.no_grad()
     def __call__(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
@@ -59,9 +64,10 @@ class Runner:
         if self.device.type != "cuda":
             return self._at_least(x, sigma, conditions)
         size = rounded(len(x))
-        if size not in self.graphs:
-            self.graphs[size] = Captured(self.denoiser, size, x, sigma, conditions, self.pool)
-        return self.graphs[size](x, sigma, conditions)
+        with LOCK:
+            if size not in self.graphs:
+                self.graphs[size] = Captured(self.denoiser, size, x, sigma, conditions, self.pool)
+            return self.graphs[size](x, sigma, conditions)
 
     def _at_least(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
         """On a CPU, few rows are repeated: each then has the same bits alone and among others."""
@@ -81,23 +87,21 @@ class Captured:
         def buffer(tensor: Tensor) -> Tensor:
             return tensor.new_zeros(size, *tensor.shape[1:])
 
+        self.denoiser = denoiser
         self.x, self.sigma, self.conditions = buffer(x), buffer(sigma), conditions.map(buffer)
         self.inputs = (self.x, self.sigma, *self.conditions.tensors())
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            self._forward(denoiser)
-        torch.cuda.current_stream().wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=pool):
-            self.out = self._forward(denoiser)
+        self._forward()  # loads its kernels
+        with recording(pool) as self.graph:
+            self.out = self._forward()
 
-    def _forward(self, denoiser: Denoiser | OnnxDenoiser) -> Tensor:
-        return denoiser(self.x, self.sigma, self.conditions)
+    def _forward(self) -> Tensor:
+        return self.denoiser(self.x, self.sigma, self.conditions)
 
     def __call__(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
         rows = len(x)
         torch._foreach_copy_([own[:rows] for own in self.inputs], [x, sigma, *conditions.tensors()])
+        if torch.cuda.is_current_stream_capturing():  # one graph cannot replay another, but do the same work
+            return self._forward()[:rows]
         self.graph.replay()
         return self.out[:rows].clone()
 

@@ -14,6 +14,7 @@ from torch import Tensor
 FEW = 2048  # landmarks that are compared with everything
 BISECTIONS = 20  # by which the side of a grid is found
 JOINS = 32  # of a landmark, at most: in many dimensions everything is beside everything
+ELEMENTS = 2**20  # distances computed at a time, so that they stay in a cache
 TOLL = 20.0  # how many times its length an edge costs where there is least data, at most
 
 
@@ -22,10 +23,13 @@ def spread(points: Tensor, count: int) -> tuple[Tensor, float]:
     if count > FEW:
         return thinned(points, count)
     chosen = [0]
-    away = (points - points[0]).norm(dim=1)
-    while len(chosen) < count and away.max() > 0:
-        chosen.append(int(away.argmax()))
-        away = torch.minimum(away, (points - points[chosen[-1]]).norm(dim=1))
+    away = distances(points, points[:1])[:, 0]
+    while len(chosen) < count:
+        furthest = int(away.argmax())
+        if away[furthest] <= 0:
+            break
+        chosen.append(furthest)
+        away = torch.minimum(away, distances(points, points[furthest, None])[:, 0])
     return points[chosen], float(away.max())
 
 
@@ -66,7 +70,8 @@ def rarity(places: Tensor, states: Tensor, radius: float) -> Tensor:
         counted = KDTree(states.numpy()).query_ball_point(places.numpy(), radius, return_length=True)
         crowd = torch.from_numpy(counted).float()
     else:
-        crowd = torch.stack([(states - place).norm(dim=1).le(radius).sum() for place in places]).float()
+        parts = places.split(max(1, ELEMENTS // len(states)))
+        crowd = torch.cat([distances(part, states).le(radius).sum(dim=1) for part in parts]).float()
     return (crowd.quantile(0.75) / crowd.clamp(min=1)).square().clamp(1, TOLL)
 
 
@@ -74,5 +79,10 @@ def nearest(points: Tensor, landmarks: Tensor) -> Tensor:
     """The number [S] of the landmark [N, P] nearest to each point [S, P]."""
     if len(landmarks) > FEW:
         return torch.from_numpy(KDTree(landmarks.numpy()).query(points.numpy())[1])
+    return distances(points, landmarks).argmin(dim=1)
+
+
+def distances(points: Tensor, others: Tensor) -> Tensor:
+    """Distances of points [S, P] from others [N, P]: [S, N]. Several times faster than `norm`, with the same bits."""
     # Not by a matrix product, whose digits depend on the size of the batch.
-    return torch.cdist(points, landmarks, compute_mode="donot_use_mm_for_euclid_dist").argmin(dim=1)
+    return torch.cdist(points, others, compute_mode="donot_use_mm_for_euclid_dist")

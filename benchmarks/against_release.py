@@ -41,6 +41,8 @@ from compdiffuser.types import Episodes, UserError
 
 ANT = (29, 8)
 """Numbers of an ant's observation, and of its action."""
+SAMPLED, AGENTS = "against release", "against agents"
+"""Groups of figures: a table each."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,7 @@ class Benchmark:
 def main(options: Benchmark) -> None:
     device = choose_device(options.device)
     torch.set_num_threads(options.threads)
-    figures = Figures(
-        options.out, "python benchmarks/against_release.py", options.hardware, "against release", add=True
-    )
+    figures = Figures(options.out, "python benchmarks/against_release.py", options.hardware, SAMPLED, add=True)
     for given, part in ((options.release, samplers), (options.ogbench, agents)):
         if given is None:
             print(f"{part.__name__} of others are left out: no checkout was given", flush=True)
@@ -134,6 +134,7 @@ def agents(folder: Path, device: torch.device, options: Benchmark, note: Callabl
         batch=options.batch, hidden=options.hidden, seconds=options.seconds, threads=options.threads
     )
     experience = Experience(Trajectories.from_episodes(data, device=device))
+    note = partial(note, group=AGENTS)
     for method in options.methods:
         row = f"{method}, batches of {options.batch:,}"
         theirs = loop(OGBench(folder, method, data, options.batch, options.hidden), options.seconds)

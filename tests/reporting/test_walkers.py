@@ -69,6 +69,19 @@ def test_ants_told_whole_states_stand_beside_those_told_places_and_never_in_thei
     assert line(TABLES["whole-states"](found), row).endswith("| 97 ± 1 | –")
 
 
+def test_executing_is_a_line_for_each_way_with_metres_and_radians_by_moment(tmp_path):
+    row = "antmaze-giant-stitch-v0-15d, by phase, controller of 15D"
+    entries = [
+        {"group": "executing", "row": row, "column": f"{what} after {moment}", "value": value}
+        for moment in (200, 10)
+        for what, value in (("place, m", 0.25), ("joints, rad", 0.5), ("torso, rad", moment / 100))
+    ]
+    write_json(tmp_path / "executing.json", {"benchmarks": entries})
+    table = TABLES["executing"](read_results(tmp_path))
+    assert table.splitlines()[0] == "| plan, way of following, controller | after 10 steps | after 200 steps |"
+    assert line(table, row) == "0.25 · 0.50 · 0.10 | 0.25 · 0.50 · 2.00"
+
+
 def test_humanoids_stand_at_both_limits_beside_what_was_published(humanoids):
     table = TABLES["humanoidmaze"](humanoids)
     assert line(table, "humanoidmaze-large-stitch, 5,000 steps") == "70 ± 3 | 72 ± 3 | 83 | 97 ± 1 | 98 ± 1"

@@ -39,6 +39,21 @@ def render_grid(results: Sequence[Result], group: str) -> str:
     return markdown(head, body or [[MISSING] * len(head)])
 
 
+def render_executing(results: Sequence[Result]) -> str:
+    """How far bodies are from their plans: of the place in metres, of joints and torso in radians."""
+    rows: dict[str, dict[int, list[str]]] = {}
+    entries = [
+        entry for result in results for entry in result.get("benchmarks", ()) if entry.get("group") == "executing"
+    ]
+    for entry in entries:  # place, joints and torso follow each other
+        moment = int(entry["column"].rpartition(" ")[2])
+        rows.setdefault(entry["row"], {}).setdefault(moment, []).append(f"{entry['value']:.2f}")
+    moments = sorted({moment for cells in rows.values() for moment in cells})
+    body = [[row, *(" · ".join(cells.get(moment, [MISSING])) for moment in moments)] for row, cells in rows.items()]
+    head = ["plan, way of following, controller", *(f"after {moment} steps" for moment in moments)]
+    return markdown(head, body or [[MISSING] * len(head)])
+
+
 def digits(value: float) -> str:
     """Three digits; 1,000 and more in full, with separators."""
     if abs(float(f"{value:.3g}")) >= 1000:

@@ -21,6 +21,7 @@ from compdiffuser.reporting.fidelity import render_fields
 from compdiffuser.reporting.grid import Result, Table
 from compdiffuser.reporting.listings import (
     render_curve,
+    render_executing,
     render_failures,
     render_grid,
     render_planners,
@@ -141,7 +142,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "antmaze-failures": partial(render_failures, rows=ANTMAZE_ENDINGS),
     "whole-states": WHOLE_STATES.render,
     "whole-states-parts": WHOLE_PARTS.render,
-    "executing": partial(render_grid, group="executing"),
+    "executing": render_executing,
     "whole-states-failures": partial(render_failures, rows=WHOLE_ENDINGS),
     "controller-horizons": HORIZONS.render,
     "humanoidmaze": HUMANOIDMAZE.render,
@@ -182,6 +183,8 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "onnx": partial(render_speed, group="onnx"),
     "growing": partial(render_grid, group="growing"),
     "chains": partial(render_grid, group="chains"),
+    "against-release": partial(render_grid, group="against release"),
+    "against-agents": partial(render_grid, group="against agents"),
     "steered": render_steered,
     "repair-speed": partial(render_speed, group="repair"),
     "own-worlds": partial(render_grid, group="own-worlds"),

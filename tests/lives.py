@@ -61,6 +61,15 @@ def until(true: Callable[[], bool], seconds: float = 20) -> bool:
     return true()
 
 
+def die_once(folder: str) -> str:
+    """A job whose worker is killed when it first runs. It stands here, where a worker has little to import."""
+    path = Path(folder, "began")
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
 class Endless:
     """A problem that never begins; says in which process."""
 

@@ -178,10 +178,15 @@ def test_a_region_drawn_during_a_drive_repairs_the_plan_and_the_agent_arrives(br
     context.close()
 
 
+def scrub(page, share: float) -> None:
+    """Back in a drive, which is on its way again from there."""
+    to = f"range => {{ range.value = {share} * range.max; range.dispatchEvent(new Event('input')); }}"
+    page.locator(".timeline input").evaluate(to)
+
+
 def change_on_the_way(page, center, stop) -> None:
-    """Back in the drive, the region is dragged elsewhere while a waypoint comes; then the region goes."""
-    early = "range => { range.value = 0.7 * range.max; range.dispatchEvent(new Event('input')); }"
-    page.locator(".timeline input").evaluate(early)
+    """The region is dragged elsewhere while a waypoint comes; then the region goes."""
+    scrub(page, 0.7)
     page.select_option(".speed select", "0.1")
     drag(page, center, (center[0], center[1] + 2))
     with page.expect_request(lambda asked: asked.url.endswith("drive") and asked.post_data_json["changes"][-1]["via"]):
@@ -193,6 +198,7 @@ def change_on_the_way(page, center, stop) -> None:
     new = places(page, ".replan.repair:not(.past)")
     assert min((a - x) ** 2 + (b - y) ** 2 for a, b in new) < 1, "the waypoint is passed"
     assert room(new, asked(page, "avoid")) >= 0
+    scrub(page, 0.9)  # the agent may have arrived by now
     page.locator("g.region").focus()
     with page.expect_request("**/v1/drive") as sent:
         page.keyboard.press("Delete")

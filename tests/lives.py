@@ -61,6 +61,30 @@ def until(true: Callable[[], bool], seconds: float = 20) -> bool:
     return true()
 
 
+# Jobs stand here, where a worker has little to import.
+
+
+def die(job: int) -> int:
+    """A job whose worker is killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return job
+
+
+def die_once(folder: str) -> str:
+    """A job whose worker is killed when it first runs."""
+    path = Path(folder, "began")
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
+def slow_square(number: int) -> int:
+    """Later jobs finish first."""
+    time.sleep(0.02 * (5 - number))
+    return number * number
+
+
 class Endless:
     """A problem that never begins; says in which process."""
 

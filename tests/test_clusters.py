@@ -1,7 +1,6 @@
 """Jobs on a Ray cluster: what a dead node leaves is done again, and a cluster that is not there is told at once."""
 
 import os
-import signal
 import socket
 import threading
 import time
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lives import die_once, until
 
 from compdiffuser import clusters, parallel
 from compdiffuser.artifact import CONFIG
@@ -23,12 +23,16 @@ from compdiffuser.types import UserError
 UMAZE = "robotics-pointmaze-umaze-v0"
 
 
+FREE = 2
+"""Shards that are recorded before a node is killed; the others wait for it."""
+
+
 def recorded(job: tuple[Shard, Path]) -> Recorded:
-    """Record a shard, slowly, and leave a line when it begins."""
+    """Record a shard, and leave a line when it begins. The later ones wait for a file."""
     shard, folder = job
     with open(folder / f"{shard.first}.txt", "a") as file:
         file.write("begun\n")
-    time.sleep(0.5)
+    assert shard.first < 2 * FREE or until((folder / "killed").exists, seconds=120)
     return record_shard(shard)
 
 
@@ -69,8 +73,10 @@ def test_a_node_that_is_killed_loses_nothing_and_counts_nothing_twice(cluster, s
     shards = [Shard(umaze, "train", first, 2, seed=0) for first in range(0, 12, 2)]
     numbers, found = [], {}
     for number, made in parallel.stream(recorded, [(shard, tmp_path) for shard in shards], engine="ray"):
-        if not numbers:
+        if not numbers:  # one of the free ones; let a job that waits begin on each node
+            assert until(lambda: len(list(tmp_path.glob("*.txt"))) == FREE + 2, seconds=120)
             cluster.remove_node(second, allow_graceful=False)
+            (tmp_path / "killed").touch()
         numbers.append(number)
         found[number] = made
     assert sorted(numbers) == list(range(6))
@@ -162,14 +168,6 @@ def test_another_server_is_no_cluster(said, monkeypatch):
         with pytest.raises(UserError, match="is no Ray cluster"):
             check_reachable(f"127.0.0.1:{server.getsockname()[1]}")
         thread.join()
-
-
-def die_once(folder: str) -> str:
-    path = os.path.join(folder, "began")
-    if not os.path.exists(path):
-        open(path, "w").close()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return "done"
 
 
 def test_a_local_worker_that_is_killed_is_replaced(tmp_path):

@@ -21,6 +21,7 @@ from compdiffuser.planning.plan import Plan
 from compdiffuser.presets import PRESETS
 from compdiffuser.types import Episodes, UserError
 
+pytestmark = pytest.mark.usefixtures("few_windows")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = ["--steps", "6", "--batch", "8", "--width", "32", "--depth", "1", "--device", "cpu"]
 
@@ -58,7 +59,8 @@ def test_an_example_goes_the_whole_way(name, numbers, folder, capsys):
     assert main([*world, "eval", "planner", *drive, "--png", "eval.png", *film]) == 0
     for file in ("data.png", "eval.png", *film[1:]):
         assert Image.open(file).size[0] > 100
-    plan = Planner.from_pretrained("planner", device="cpu").plan(*storage.load(name).observations[[0, -1]], n_chunks=2)
+    planner = Planner.from_pretrained("planner", device="cpu")
+    plan = planner.plan(*storage.load(name).observations[[0, -1]], n_chunks=2, n_candidates=4)
     assert plan.states.shape[1] == numbers
     plan.plot("plan.png")
 

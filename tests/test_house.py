@@ -5,6 +5,7 @@ nothing cuts x and y out of an array, and nothing looks at the name of an enviro
 """
 
 import ast
+import functools
 import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -38,12 +39,19 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def trees(outside: tuple[str, ...] = ()) -> list:
-    return [
-        pytest.param(ast.parse(path.read_text()), path, id=named(path))
-        for path in FILES
-        if not named(path).startswith(outside)
-    ]  # fmt: skip
+def files(outside: tuple[str, ...] = ()) -> list:
+    return [pytest.param(path, id=named(path)) for path in FILES if not named(path).startswith(outside)]
+
+
+@pytest.fixture(scope="module")
+def parsed():
+    """The tree of a file, parsed once. They are let go at the end: so many nodes make every garbage collection slow."""
+    return functools.cache(lambda path: ast.parse(path.read_text()))
+
+
+@pytest.fixture
+def tree(parsed, path) -> ast.AST:
+    return parsed(path)
 
 
 @pytest.mark.parametrize("path", FILES, ids=named)
@@ -51,7 +59,7 @@ def test_a_file_is_short(path):
     assert len(path.read_text().splitlines()) <= LINES
 
 
-@pytest.mark.parametrize(("tree", "path"), trees())
+@pytest.mark.parametrize("path", files())
 def test_a_function_fits_on_a_screen(tree, path):
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     long = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
@@ -92,13 +100,13 @@ def numbered(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("tree", "path"), trees(outside=("domains/", "experts/worlds.py")))
+@pytest.mark.parametrize("path", files(outside=("domains/", "experts/worlds.py")))
 def test_nothing_else_knows_the_columns_of_an_observation(tree, path):
     """Bare simulators of experts make observations, and so have to know them."""
     assert numbered(tree) == []
 
 
-@pytest.mark.parametrize(("tree", "path"), trees(outside=("domains/",)))
+@pytest.mark.parametrize("path", files(outside=("domains/",)))
 def test_nothing_else_cuts_x_and_y_out_of_an_array(tree, path):
     known, _ = EXCEPTIONS.get(named(path), (set(), ""))
     assert set(planar(tree)) == known
@@ -121,7 +129,7 @@ def about_names(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("tree", "path"), trees(outside=("domains/", "presets.py")))
+@pytest.mark.parametrize("path", files(outside=("domains/", "presets.py")))
 def test_nothing_else_looks_at_the_name_of_an_environment(tree, path):
     assert about_names(tree) == []
 

@@ -14,6 +14,7 @@ from compdiffuser.cli import main
 from compdiffuser.domains import DOMAINS
 from compdiffuser.presets import PRESETS
 
+pytestmark = pytest.mark.usefixtures("few_windows")
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```(python|bash)\n(.*?)```", (ROOT / "docs" / "own-environment.md").read_text(), flags=re.S)
 SMALL = {"--steps": "12", "--batch": "16", "--width": "32", "--depth": "1"}

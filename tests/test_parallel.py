@@ -1,15 +1,10 @@
 import sys
-import time
 
 import pytest
+from lives import slow_square
 
 from compdiffuser import parallel
 from compdiffuser.types import UserError
-
-
-def slow_square(number: int) -> int:
-    time.sleep(0.02 * (5 - number))  # later jobs finish first
-    return number * number
 
 
 @pytest.mark.parametrize("workers", [1, 2])

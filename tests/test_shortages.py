@@ -3,7 +3,6 @@
 import errno
 import os
 import resource
-import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from lives import die
 
 from compdiffuser import parallel, runs
 from compdiffuser.cli import main
@@ -127,11 +127,6 @@ def test_a_checkpoint_that_does_not_fit_into_memory_is_not_called_corrupt(tmp_pa
     monkeypatch.setattr(torch, "load", load)
     with pytest.raises(MemoryError):
         runs.read_checkpoint(tmp_path / "resume.pt")
-
-
-def die(job: int) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return job
 
 
 def test_a_worker_that_was_killed_is_told():

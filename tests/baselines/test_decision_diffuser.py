@@ -69,6 +69,7 @@ def short_walks(length: int = 20) -> Episodes:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_windows")
 def test_episodes_shorter_than_a_plan_are_padded(tmp_path):
     config = TrainConfig(steps=2, batch=4)
     checkpoint = train_decision_diffuser(short_walks(), SHORT, tmp_path, model=TINY, config=config, progress=False)

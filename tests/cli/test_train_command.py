@@ -14,6 +14,7 @@ from compdiffuser.planning.planner import Planner
 from compdiffuser.presets import preset
 from compdiffuser.training.updater import Updater
 
+pytestmark = pytest.mark.usefixtures("few_windows")
 UMAZE = "robotics-pointmaze-umaze-v0"
 SMALL = ["--steps", "2", "--batch", "4", "--device", "cpu"]
 

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from diffusers import DDIMScheduler
 from hand_made import SMALL, chains_of
 
 from compdiffuser.compose.noise import gaussian
@@ -34,6 +33,8 @@ def network(architecture: str) -> Denoiser:
 @pytest.mark.parametrize("eta", [0.0, 1.0])
 @pytest.mark.parametrize("architecture", SMALL)
 def test_the_paper_formulation_is_ddim(architecture, eta, guidance):
+    from diffusers import DDIMScheduler  # takes seconds, in each process that collects the tests
+
     denoiser = network(architecture)
     chains = chains_of(1, 1, 1, dim=DIM)
     config = SamplerConfig(steps=STEPS, eta=eta, repeats=1)

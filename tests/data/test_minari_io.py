@@ -27,6 +27,7 @@ def test_round_trip_is_exact(small):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_windows")
 def test_a_planner_is_trained_from_minari(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     to_minari(load(small)[:5], "maze/small-v0")

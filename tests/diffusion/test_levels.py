@@ -1,6 +1,5 @@
 import pytest
 import torch
-from diffusers import DDIMScheduler
 
 from compdiffuser.diffusion.levels import (
     COSINE_STEPS,
@@ -31,6 +30,8 @@ def test_karras_levels_have_the_asked_ends_and_are_even_in_the_root():
 
 
 def test_the_cosine_table_is_the_one_of_diffusers():
+    from diffusers import DDIMScheduler  # takes seconds, in each process that collects the tests
+
     theirs = DDIMScheduler(num_train_timesteps=COSINE_STEPS, beta_schedule="squaredcos_cap_v2").alphas_cumprod
     ours = 1 / (1 + cosine_table() ** 2)
     # They multiply in single precision, where the last factor, 1 − 0.999, has four good digits.

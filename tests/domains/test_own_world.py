@@ -17,6 +17,7 @@ from compdiffuser.evaluation.pictures import film
 from compdiffuser.evaluation.replay import Recorder
 from compdiffuser.evaluation.rollout import evaluate
 from compdiffuser.following.follower import PlanFollower
+from compdiffuser.following.settings import Following
 from compdiffuser.models import DenoiserConfig, DiT1dConfig
 from compdiffuser.planning.training import train_planner
 from compdiffuser.presets import PRESETS, preset
@@ -43,10 +44,10 @@ def recorded(registered, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def trained(registered, recorded, tmp_path_factory) -> Path:
+def trained(registered, recorded, few_windows, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "corridor"
-    model = DenoiserConfig(24, 8, network=DiT1dConfig(width=64, depth=2, heads=2))
-    config = TrainConfig(steps=400, batch=64, learning_rate=2e-3, warmup=20)
+    model = DenoiserConfig(24, 8, network=DiT1dConfig(width=32, depth=1, heads=2))
+    config = TrainConfig(steps=60, batch=32, learning_rate=2e-3, warmup=10)
     train_planner(storage.load(recorded), registered, folder, model=model, config=config, progress=False)
     return folder
 
@@ -77,8 +78,8 @@ def test_it_is_planned_and_drawn(trained, tmp_path):
 @pytest.mark.slow
 def test_it_is_evaluated_and_filmed(registered, trained, tmp_path):
     planner = Planner.from_pretrained(trained, device="cpu")
-    recorder = Recorder(PlanFollower(planner, registered))
-    results = evaluate(recorder, registered, workers=0)
+    recorder = Recorder(PlanFollower(planner, registered, Following(options={"n_candidates": 4})))
+    results = evaluate(recorder, registered, workers=0, step_limit=60)
     assert [result.task for result in results] == [1, 2]
     assert all(result.steps > 0 and len(result.path) > 1 and result.decisions for result in results)
     film(tmp_path / "film.gif", registered, recorder, results, 0)

@@ -119,7 +119,7 @@ def test_legs_follow_all_episodes_or_are_drawn():
 
 def test_two_things_have_no_passages():
     both = Space.of((0, 1), (Group("agent", (0,)), Group("ball", (1,))))
-    assert measure_support(walks(20, space=both)).passages is None
+    assert measure_support(walks(20, space=both), count=64).passages is None
 
 
 @pytest.mark.parametrize(("scaffold", "few", "kept"), [(0.5, True, False), (0.01, True, True), (0.5, False, True)])

@@ -11,6 +11,7 @@ from compdiffuser.presets import Preset, own_preset
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
 
+pytestmark = pytest.mark.usefixtures("few_windows")
 MINE = own_preset("mine")
 OWN = replace(MINE, chunks=replace(MINE.chunks, horizon=16, overlap=4))
 SMALL = DenoiserConfig(horizon=16, overlap=4, network=DiT1dConfig(width=32, depth=1, heads=2))
@@ -29,7 +30,7 @@ def lines(scale: float = 1.0) -> Episodes:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, few_windows):
     out = tmp_path_factory.mktemp("run")
     train_planner(lines(), OWN, out, model=SMALL, config=TrainConfig(steps=2, batch=4), progress=False)
     return out

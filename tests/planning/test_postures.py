@@ -26,7 +26,7 @@ CERTIFY = 0.995
 @pytest.fixture(scope="module")
 def ants(tmp_path_factory) -> Episodes:
     out = tmp_path_factory.mktemp("ants") / "ants.npz"
-    return standing(storage.load(make(LARGE.name, 40, 2, out=out, steersmen=experts_for(LARGE))), LARGE.domain.body)
+    return standing(storage.load(make(LARGE.name, 40, 1, out=out, steersmen=experts_for(LARGE))), LARGE.domain.body)
 
 
 def planned(ants: Episodes, dims: int) -> Windows:

@@ -15,6 +15,7 @@ from compdiffuser.planning.training import Snapshots, train_planner
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 
+pytestmark = pytest.mark.usefixtures("few_windows")
 GIANT = preset("pointmaze-giant-stitch-v0")
 PAPER = recipe_for("paper", GIANT)
 SMALL = {"width": 8, "depth": 2, "batch": 4, "steps": 3, "log_every": 1}

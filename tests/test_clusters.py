@@ -49,7 +49,8 @@ def cluster():
     found = [os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])]
     patch = pytest.MonkeyPatch()
     patch.setenv("PYTHONPATH", os.pathsep.join(found))
-    watch = {"health_check_period_ms": 500, "health_check_timeout_ms": 1000, "health_check_failure_threshold": 2}
+    # Long enough for a node that is slow on a busy machine: where the head is taken for dead, this process ends.
+    watch = {"health_check_period_ms": 500, "health_check_timeout_ms": 8000, "health_check_failure_threshold": 2}
     head = {"num_cpus": 1, "include_dashboard": False, "_system_config": watch}
     made = Cluster(initialize_head=True, head_node_args=head)
     yield made
@@ -63,6 +64,7 @@ def second(cluster, monkeypatch):
     import ray
 
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    monkeypatch.setattr(clusters, "PATIENCE", 60.0)
     yield cluster.add_node(num_cpus=1)
     ray.shutdown()
 

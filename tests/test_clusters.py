@@ -23,16 +23,14 @@ from compdiffuser.types import UserError
 UMAZE = "robotics-pointmaze-umaze-v0"
 
 
-FREE = 2
-"""Shards that are recorded before a node is killed; the others wait for it."""
-
-
 def recorded(job: tuple[Shard, Path]) -> Recorded:
-    """Record a shard, and leave a line when it begins. The later ones wait for a file."""
+    """Record a shard, and leave a line when it begins. Those that begin third or later wait until a node was killed."""
     shard, folder = job
     with open(folder / f"{shard.first}.txt", "a") as file:
         file.write("begun\n")
-    assert shard.first < 2 * FREE or until((folder / "killed").exists, seconds=120)
+    if len(list(folder.glob("*.txt"))) > 2:
+        (folder / f"{shard.first}.waits").touch()
+        assert until((folder / "killed").exists, seconds=120)
     return record_shard(shard)
 
 
@@ -75,8 +73,8 @@ def test_a_node_that_is_killed_loses_nothing_and_counts_nothing_twice(cluster, s
     shards = [Shard(umaze, "train", first, 2, seed=0) for first in range(0, 12, 2)]
     numbers, found = [], {}
     for number, made in parallel.stream(recorded, [(shard, tmp_path) for shard in shards], engine="ray"):
-        if not numbers:  # one of the free ones; let a job that waits begin on each node
-            assert until(lambda: len(list(tmp_path.glob("*.txt"))) == FREE + 2, seconds=120)
+        if not numbers:  # wait for a job on each node
+            assert until(lambda: len(list(tmp_path.glob("*.waits"))) == 2, seconds=120)
             cluster.remove_node(second, allow_graceful=False)
             (tmp_path / "killed").touch()
         numbers.append(number)

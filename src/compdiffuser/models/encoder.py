@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
+from compdiffuser.models.convolutions import Convolution
 from compdiffuser.models.network import padded
 from compdiffuser.models.unet1d import Blocks, Residual
 
@@ -27,7 +28,7 @@ class NeighbourEncoder(nn.Module):
             Blocks([Residual(size, wider, features), Residual(wider, wider, features)])
             for size, wider in pairwise([dim, *WIDTHS])
         )
-        self.shrink = nn.ModuleList(nn.Conv1d(size, size, 3, stride=2, padding=1) for size in WIDTHS[:-1])
+        self.shrink = nn.ModuleList(Convolution(size, size, 3, stride=2, padding=1) for size in WIDTHS[:-1])
         self.middle = Blocks([Residual(WIDTHS[-1], WIDTHS[-1], features) for _ in range(2)])
         length = overlap
         for _ in self.shrink:

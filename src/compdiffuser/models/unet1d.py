@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from compdiffuser.checks import whole
+from compdiffuser.models.convolutions import Convolution, Doubling
 from compdiffuser.models.network import MOST_WIDTH, Network, NetworkConfig, padded
 from compdiffuser.types import UserError
 
@@ -55,19 +56,17 @@ class UNet1d(Network):
         self.condition = nn.Sequential(
             nn.Linear(features, 4 * width), nn.SiLU(), nn.Linear(4 * width, width), nn.SiLU()
         )
-        self.first = nn.Conv1d(channels, width, 5, padding=2)
+        self.first = Convolution(channels, width, 5, padding=2)
         self.down = nn.ModuleList()
         for size, wider in pairwise([width, *sizes]):
             self.down.append(Blocks([Residual(size, wider, width), Residual(wider, wider, width)]))
-        self.shrink = nn.ModuleList(nn.Conv1d(size, size, 3, stride=2, padding=1) for size in sizes[:-1])
+        self.shrink = nn.ModuleList(Convolution(size, size, 3, stride=2, padding=1) for size in sizes[:-1])
         self.middle = Blocks([Residual(sizes[-1], sizes[-1], width) for _ in range(2)])
         self.up = nn.ModuleList()
         for size, wider in zip(reversed(sizes[:-1]), reversed(sizes[1:]), strict=True):
             self.up.append(Blocks([Residual(wider + size, size, width), Residual(size, size, width)]))
-        self.grow = nn.ModuleList(
-            nn.ConvTranspose1d(size, size, 4, stride=2, padding=1) for size in reversed(sizes[1:])
-        )
-        self.out = nn.Conv1d(width, dim, 1)
+        self.grow = nn.ModuleList(Doubling(size) for size in reversed(sizes[1:]))
+        self.out = Convolution(width, dim, 1)
 
     def forward(self, inputs: Tensor, features: Tensor) -> Tensor:
         condition = self.condition(padded(features))
@@ -91,10 +90,10 @@ class Residual(nn.Module):
 
     def __init__(self, channels: int, wider: int, condition: int) -> None:
         super().__init__()
-        self.first = nn.Sequential(nn.Conv1d(channels, wider, 5, padding=2), nn.GroupNorm(GROUPS, wider), nn.SiLU())
+        self.first = nn.Sequential(Convolution(channels, wider, 5, padding=2), nn.GroupNorm(GROUPS, wider), nn.SiLU())
         self.film = nn.Linear(condition, 2 * wider)
-        self.second = nn.Sequential(nn.Conv1d(wider, wider, 5, padding=2), nn.GroupNorm(GROUPS, wider), nn.SiLU())
-        self.skip = nn.Conv1d(channels, wider, 1) if channels != wider else nn.Identity()
+        self.second = nn.Sequential(Convolution(wider, wider, 5, padding=2), nn.GroupNorm(GROUPS, wider), nn.SiLU())
+        self.skip = Convolution(channels, wider, 1) if channels != wider else nn.Identity()
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
         shift, scale = self.film(condition)[: x.shape[0], :, None].chunk(2, dim=1)

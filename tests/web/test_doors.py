@@ -6,7 +6,6 @@ import torch
 from browser import MODEL, WAYS
 from live import client
 
-from compdiffuser.planning.detours import ahead
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.regions import region
 from compdiffuser.planning.repair import repaired
@@ -95,11 +94,21 @@ class Few:
     def closed(self, request):
         return False
 
-    def repaired(self, plan, here, avoid, seed):
-        return repaired(self.planner, plan, here, avoid=avoid, n_candidates=1)
+    def repaired(self, plan, here, avoid, seed, executed, passed):
+        return repaired(self.planner, plan, here, avoid=avoid, n_candidates=1, executed=executed, passed=passed)
 
-    def ahead(self, plan, here):
-        return ahead(self.planner, plan, here)[1]
+
+class At:
+    """A follower that has so many states behind it, and one waypoint if it has any."""
+
+    def __init__(self, driver: Driver, states: int) -> None:
+        self.driver, self.states = driver, states
+
+    def executed(self, episode):
+        return self.states
+
+    def left(self, episode):
+        return self.driver.plan.via[1:] if self.states else self.driver.plan.via
 
 
 def test_regions_that_vanish_and_waypoints_that_change_on_the_way_lead_to_another_plan(library):
@@ -115,6 +124,7 @@ def test_regions_that_vanish_and_waypoints_that_change_on_the_way_lead_to_anothe
         told = []
         driver = Driver(request, planner.preset, Few(planner), lambda kind, data: told.append(data))
         driver.plan_batch([[4, 0]], [[4, 8]])
+        driver.follower = At(driver, int(np.abs(way[:, 1] - here).argmin()))
         assert driver.changed(2) is None
         reason = driver.changed(3)
         driver.plan_batch([[4, here]], [[4, 8]], seed=[0])

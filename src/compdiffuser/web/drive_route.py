@@ -15,12 +15,11 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from compdiffuser.evaluation.ends import whole
-from compdiffuser.planning.detours import ahead
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.regions import Region, region
 from compdiffuser.planning.repair import mending, renewal
-from compdiffuser.planning.steering import Waypoint, waypoint
+from compdiffuser.planning.steering import waypoint
 from compdiffuser.types import Array, UserError
 from compdiffuser.web.driving import Stopped, drive, verdict
 from compdiffuser.web.messages import DriveRequest, PlanRequest
@@ -95,8 +94,8 @@ class Queued:
         course = self.service.job(request, placed=False).search.course
         return course is not None and course.closed
 
-    def repaired(self, plan: Plan, here: Array, avoid: Sequence[Region], seed: int) -> Plan:
-        found = renewal(self.planner, plan, here, avoid=avoid, seed=seed)
+    def repaired(self, plan: Plan, here: Array, avoid: Sequence[Region], seed: int, executed: int, passed: int) -> Plan:
+        found = renewal(self.planner, plan, here, avoid=avoid, seed=seed, executed=executed, passed=passed)
         if isinstance(found, Plan):
             return found
         mender = mending(self.planner)
@@ -106,9 +105,6 @@ class Queued:
             return Job(mender, found, group, time.monotonic() + self.service.settings.timeout, wave, wave)
 
         return self._made(job)
-
-    def ahead(self, plan: Plan, here: Array) -> Sequence[Waypoint]:
-        return ahead(self.planner, plan, here)[1]
 
     def _made(self, asked: Callable[[], Job]) -> Plan:
         job = _submitted(self.service, asked, self.stopped, self.mailbox)

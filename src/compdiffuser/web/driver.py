@@ -27,11 +27,19 @@ class Makers(Protocol):
     def closed(self, request: PlanRequest) -> bool:
         """Whether regions close every way that the data knows. Raises UserError where a start lies in one."""
 
-    def repaired(self, plan: Plan, here: Array, avoid: Sequence[Region], seed: int) -> Plan:
-        """A plan from a state [D] on that keeps out of further regions. Raises UserError where that cannot be."""
+    def repaired(self, plan: Plan, here: Array, avoid: Sequence[Region], seed: int, executed: int, passed: int) -> Plan:
+        """A plan from a state [D] on that keeps out of further regions. Raises UserError where that cannot be.
 
-    def ahead(self, plan: Plan, here: Array) -> Sequence[Waypoint]:
-        """The waypoints of a plan that have still to be passed."""
+        So many states of the plan are `executed`, and so many of its waypoints `passed`.
+        """
+
+
+class Follower(Protocol):
+    """Who follows the plans, and so knows how far it is, by the number of the episode."""
+
+    def executed(self, episode: int) -> int: ...
+
+    def left(self, episode: int) -> tuple[Waypoint, ...]: ...
 
 
 class Driver:
@@ -50,6 +58,8 @@ class Driver:
         given = [(request.states, request.via), *((made.states, made.via) for made in request.made)]
         self.given = [self._plan(np.asarray(states, float), via) for states, via in given]
         self.plan = self.given[0]
+        self.follower: Follower | None = None
+        """Asked where the second plan is wanted, and each one after that."""
 
     def _plan(self, states: Array, via: Sequence[str]) -> Plan:
         start, goal = whole(self.preset.domain, self.request.start, self.request.goal)
@@ -80,16 +90,17 @@ class Driver:
         start, goal = (np.asarray(states, float)[0].round(4) for states in (starts, goals))
         reason = _reason(before, self.steering)
         self.tell("replanning", {"at": self.space.agent(start).tolist(), "reason": reason or "lost"})
-        left = self.makers.ahead(self.plan, start)
+        assert self.follower is not None
+        executed, left = self.follower.executed(0), self.follower.left(0)
         passed = [stop for stop in before.via if stop not in left]
         via = [stop for stop in self.steering.via if stop not in passed]
         problem = self._problem(start, goal, via, seed[0])
         if reason and self.makers.closed(problem):
             raise UserError("no plan leads on from here: the regions close every way that the data knows")
-        plan = self._repaired(start, seed[0]) if reason == "closed" else None
+        plan = self._repaired(start, seed[0], executed, left) if reason == "closed" else None
         plan = plan or self.makers.anew(problem)
         if not plan.ok and reason == "changed" and self._composed and self._fits(before, via, left):
-            plan = self._rest(replace(self.plan, avoid=self.steering.avoid), start)
+            plan = self._rest(replace(self.plan, avoid=self.steering.avoid), executed, left)
         # What is told is what is followed, so that the same can be driven again.
         self.plan = replace(plan, states=np.asarray(plan.states, float).round(3))
         told = {"states": self.plan.states.tolist(), "ok": plan.ok, "via": [str(stop) for stop in plan.via]}
@@ -105,21 +116,20 @@ class Driver:
         """Whether the plan that is followed would still do: nothing more is asked of it."""
         return list(via) == list(left) and all(each in before.avoid for each in self.steering.avoid)
 
-    def _repaired(self, start: Array, seed: int) -> Plan | None:
+    def _repaired(self, start: Array, seed: int, executed: int, left: tuple[Waypoint, ...]) -> Plan | None:
         if not self._composed:
             return None
-        plan = self.makers.repaired(self.plan, start, self.steering.avoid, seed)
+        passed = len(self.plan.via) - len(left)
+        plan = self.makers.repaired(self.plan, start, self.steering.avoid, seed, executed, passed)
         if plan.states is self.plan.states:  # nothing ahead has to change
-            return self._rest(plan, start)
+            return self._rest(plan, executed, left)
         return plan if plan.ok else None
 
-    def _rest(self, plan: Plan, here: Array) -> Plan:
-        """A plan without the chunks that lie behind a state [D]."""
+    def _rest(self, plan: Plan, executed: int, left: tuple[Waypoint, ...]) -> Plan:
+        """A plan without the chunks that lie behind its agent."""
         stride = self.preset.chunks.horizon - plan.overlap
-        now = int(np.linalg.norm(self.space.places(plan.states - here), axis=1).argmin())
-        first = min(now // stride, plan.n_chunks - 1)
-        via = tuple(self.makers.ahead(plan, here))
-        return replace(plan, states=plan.states[first * stride :], chunks=plan.chunks[first:], via=via)
+        first = min(executed // stride, plan.n_chunks - 1)
+        return replace(plan, states=plan.states[first * stride :], chunks=plan.chunks[first:], via=left)
 
     def _problem(self, start: Array, goal: Array, via: Sequence[Waypoint], seed: int) -> PlanRequest:
         return PlanRequest(

@@ -152,7 +152,7 @@ def drive(
 ) -> EpisodeResult:
     """Follow the plan; `tell` gets the agent's path a few steps at a time, and may raise `Stopped`."""
     driver = Driver(request, preset, makers, tell)
-    follower = PlanFollower(driver, preset, Following(replan=request.replan, seed=request.seed))
+    follower = driver.follower = PlanFollower(driver, preset, Following(replan=request.replan, seed=request.seed))
     start, goal = (preset.space.places(state) for state in whole(preset.domain, request.start, request.goal))
     with stages.lent(preset.domain) as pool:
         narrator = Narrator(follower, preset.space, tell, partial(_qpos, pool), driver.changed)

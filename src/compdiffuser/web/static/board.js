@@ -227,15 +227,17 @@ export class Board {
       trail.replaceChildren();
       movers.replaceChildren();
       this.replans = element("g", {}, trail);
+      this.drawn = [];
       this.driven = picked.map((_, thing) => element("path", { class: `driven ${thing ? "second" : ""}`, "stroke-width": pen * 0.06 }, trail));
       this.movers = picked.map((_, thing) => element("circle", { class: thing ? "agent ball" : "agent", r: pen * (thing ? 0.12 : 0.14), "stroke-width": pen * 0.04 }, movers));
       this.svg.classList.add("driving");
     }
-    if (this.replans.childElementCount !== replans.length * picked.length) {
+    if (this.drawn.length !== replans.length || this.drawn.some((each, i) => each !== replans[i])) {
+      this.drawn = replans;
       this.replans.replaceChildren();
-      replans.forEach(({ states: again, repaired }, i) => {
+      replans.forEach(({ states: again, repaired, certified }, i) => {
         const last = i === replans.length - 1;
-        const kind = `replan ${repaired ? "repair" : ""} ${last ? "" : "past"}`;
+        const kind = `replan ${repaired ? "repair" : ""} ${certified ? "" : "uncertified"} ${last ? "" : "past"}`;
         for (const way of paths(again, picked)) element("path", { class: kind, d: line(way), "stroke-width": pen * (repaired && last ? 0.1 : 0.05), "stroke-dasharray": `${pen * 0.12} ${pen * 0.12}` }, this.replans);
       });
       this.svg.classList.toggle("repaired", replans.some(({ repaired }) => repaired));

@@ -10,7 +10,7 @@ export class Film {
     this.steps = []; // rounds and steps of the drive
     this.states = []; // of the drive, [n, D]
     this.qpos = [];
-    this.replans = []; // new plans on the way: states, the waypoints that they have still to pass, and whether they are repairs
+    this.replans = []; // new plans on the way: states, the waypoints that they have still to pass, whether they are repairs, and certified
     this.changes = []; // regions and waypoints that were changed on the way: all that hold from a step on
   }
 

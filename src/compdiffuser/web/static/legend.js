@@ -3,7 +3,7 @@
 const ENTRIES = [
   ["start", "start"], ["goal", "goal"], ["chunks", "the plan, chunk by chunk"], ["others", "other candidates"], ["way", "another plan"],
   ["region", "region to avoid"], ["via", "waypoint"],
-  ["fault", "where a test failed"], ["driven", "path driven"], ["replanned", "new or repaired plan"],
+  ["fault", "where a test failed"], ["driven", "path driven"], ["replanned", "new or repaired plan, red if uncertified"],
 ];
 
 /** The list for a view; with several things, also what is not the agent. */

@@ -266,9 +266,9 @@ export class Pane {
         why = REASONS[reason];
         this.say(why);
       },
-      replanned: ({ states: again, via }) => {
-        film.addReplan({ states: again, via, repaired: why !== REASONS.lost });
-        this.say("driving on …");
+      replanned: ({ states: again, via, ok }) => {
+        film.addReplan({ states: again, via, repaired: why !== REASONS.lost, certified: ok });
+        this.say(ok ? "driving on …" : "driving on, along a plan that is not certified …");
       },
     };
     try {

@@ -10,10 +10,12 @@ captures CUDA graphs, is listed too. Problems are random cells at least ten step
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,10 +29,13 @@ from compdiffuser.compose import ORDERS, Chains, Schedule, sample
 from compdiffuser.compose.sample import Whole
 from compdiffuser.compose.schedule import SamplerConfig
 from compdiffuser.models.runner import Runner
+from compdiffuser.planning.judge import Judge
+from compdiffuser.planning.sampler import Sampler
 from compdiffuser.presets import preset
 from compdiffuser.types import Array
 
 NAME = "pointmaze-giant-stitch-v0"
+COMPILED = ", compiled network"
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ def main() -> None:
     note = Figures(options.out, "python benchmarks/planning_speed.py", options.hardware).note
     starts, goals = problems(max(options.problems, options.batch))
     one_by_one(planner, starts, goals, options, note)
+    for part, seconds in parts(planner, starts[: options.problems], goals[: options.problems]).items():
+        note(f"one plan, automatic K, mean: {part}", seconds, "s")
     if options.batch:
         whole = timed(lambda: planner.plan_batch(starts[: options.batch], goals[: options.batch]), planner, repeats=1)
         note(
@@ -63,6 +70,8 @@ def main() -> None:
             **({"target": 2} if on_gpu(planner) else {}),
         )
     sampling(planner, options, note)
+    if on_gpu(planner):
+        sampling(Planner.from_pretrained(NAME, device=options.device, compiled=True), options, note, COMPILED)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     note("peak memory of the process", peak, "MiB")
 
@@ -92,8 +101,48 @@ def second_calls(planner: Planner, starts: Array, goals: Array, candidates: int 
     return seconds, plans
 
 
-def sampling(planner: Planner, options: Benchmark, note: Callable[..., None]) -> None:
-    """The paper's sampler (50 deterministic steps, guidance 2) against K, and the wavefront against the sequence."""
+def parts(planner: Planner, starts: Array, goals: Array) -> dict[str, float]:
+    """Mean seconds of the parts of planning each problem alone, for the second time."""
+    sums = dict.fromkeys(("ways and scaffolds", "denoising", "judging", "all else"), 0.0)
+    for start, goal in zip(starts, goals, strict=True):
+        planner.plan(start, goal)
+        with counted(Sampler, planner) as denoising, counted(Judge, planner) as judging:
+            clock = Clock(planner.device)
+            search = planner.search(start, goal)
+            laid = clock.seconds
+            while not search.done:
+                planner.advance([search])
+            planner.result(search)
+            known = {"ways and scaffolds": laid, "denoising": sum(denoising), "judging": sum(judging)}
+            known["all else"] = clock.seconds - sum(known.values())
+        for part, seconds in known.items():
+            sums[part] += seconds / len(starts)
+    return sums
+
+
+@contextmanager
+def counted(kind: Any, planner: Planner) -> Iterator[list[float]]:
+    """The seconds of every call of a class's objects, with the device's work for it."""
+    usual, seconds = kind.__call__, []
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        clock = Clock(planner.device)
+        made = usual(*arguments, **options)
+        seconds.append(clock.seconds)
+        return made
+
+    kind.__call__ = call
+    try:
+        yield seconds
+    finally:
+        kind.__call__ = usual
+
+
+def sampling(planner: Planner, options: Benchmark, note: Callable[..., None], kind: str = "") -> None:
+    """The paper's sampler (50 deterministic steps, guidance 2) against K, and the wavefront against the sequence.
+
+    `kind` ends the names of what is noted.
+    """
     config = SamplerConfig.paper()
     schedule = Schedule.build(planner.denoise.denoiser.formulation.sampling_levels, config, planner.device)
     for k in options.chunks:
@@ -109,14 +158,14 @@ def sampling(planner: Planner, options: Benchmark, note: Callable[..., None]) ->
 
         for order in ("autoregressive", "parallel", *(("sequential",) if k in (3, 6, 9) else ())):
             target = {"target": 0.1} if (order, k) == ("autoregressive", 9) and on_gpu(planner) else {}
-            name = f"{order}, {options.candidates} candidates, 50 steps, guidance 2, K = {k}"
+            name = f"{order}, {options.candidates} candidates, 50 steps, guidance 2, K = {k}{kind}"
             note(name, timed(partial(draw, order), planner), "s", **target)
         if k in (3, 6, 9):
             gap = (draw("sequential") - draw("autoregressive")).abs().max()
-            note(f"largest difference between wavefront and sequence, K = {k}", float(gap), "")
+            note(f"largest difference between wavefront and sequence, K = {k}{kind}", float(gap), "")
             if on_gpu(planner):
                 gap = (draw("autoregressive", whole=None) - draw("autoregressive")).abs().max()
-                note(f"largest difference between one graph and its rounds, K = {k}", float(gap), "")
+                note(f"largest difference between one graph and its rounds, K = {k}{kind}", float(gap), "")
 
 
 def on_gpu(planner: Planner | Runner) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import tyro
-from figures import Figures
+from figures import Figures, certificates
 from reproduce import ship
 from world_speed import ends
 
@@ -54,11 +54,11 @@ def planned(planner: Planner, options: Benchmark) -> dict[str, float]:
         planner.plan(start, goal, n_candidates=options.candidates, seed=number)
         for number, (start, goal) in enumerate(zip(starts, goals, strict=True))
     ]
-    certified = [plan for plan in plans if plan.ok]
+    certified, wrong = certificates(plans)
     return {
         "problems": len(plans),
-        "certified": len(certified),
-        "certified, but not sound": sum(plan.fault() is not None for plan in certified),
+        "certified": certified,
+        "certified, but not sound": wrong,
         "score": float(np.mean([plan.score for plan in plans])),
         "metres": float(np.mean([plan.length for plan in plans])),
     }

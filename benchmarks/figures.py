@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compdiffuser import Plan
 from compdiffuser.files import read_json, write_json
 
 
@@ -35,3 +37,9 @@ class Figures:
         self.entries[name] = {**told, **grouped, **more}
         print(self.entries[name], flush=True)
         write_json(self.out, {"command": self.command, **self.about, "benchmarks": list(self.entries.values())})
+
+
+def certificates(plans: Sequence[Plan]) -> tuple[int, int]:
+    """How many plans are certified, and how many of these pass through a wall or leave the map."""
+    certified = [plan for plan in plans if plan.ok]
+    return len(certified), sum(plan.fault() is not None for plan in certified)

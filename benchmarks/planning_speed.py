@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 import tyro
-from figures import Figures
+from figures import Figures, certificates
 from reproduce import Clock
 from torch import Tensor
 
@@ -86,8 +86,9 @@ def one_by_one(planner: Planner, starts: Array, goals: Array, options: Benchmark
     late = float(np.percentile(seconds, 95))
     note("one plan, automatic K, 95th percentile", late, "s", target=0.12 if on_gpu(planner) else 5)
     note("one plan, automatic K, slowest", max(seconds), "s")
-    note("share of these plans certified", float(np.mean([plan.ok for plan in plans])), "")
-    note("certified plans that pass through a wall", sum(plan.ok and plan.fault() is not None for plan in plans), "")
+    certified, wrong = certificates(plans)
+    note("share of these plans certified", certified / len(plans), "")
+    note("certified plans that pass through a wall", wrong, "")
 
 
 def second_calls(planner: Planner, starts: Array, goals: Array, candidates: int = 64) -> tuple[list[float], list[Plan]]:

@@ -24,7 +24,7 @@ from typing import Literal
 import data_generation
 import numpy as np
 import tyro
-from figures import Figures
+from figures import Figures, certificates
 from planning_speed import second_calls
 from reproduce import Clock, compdiffuser, options_of
 
@@ -95,8 +95,8 @@ def plan(name: str, options: Benchmark, note: Callable[..., None]) -> None:
     aim = target(name, "plan", options) if planner.device.type == "cuda" else {}
     note(f"{name}: one plan, as a replan makes it, median", float(np.median(seconds)), "s", **aim)
     note(f"{name}: one plan, as a replan makes it, slowest", max(seconds), "s")
-    note(f"{name}: share of these plans certified", float(np.mean([plan.ok for plan in plans])), "")
-    wrong = sum(plan.ok and plan.fault() is not None for plan in plans)
+    certified, wrong = certificates(plans)
+    note(f"{name}: share of these plans certified", certified / len(plans), "")
     note(f"{name}: certified plans that pass through a wall", wrong, "", problems=len(plans))
 
 

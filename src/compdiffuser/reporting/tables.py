@@ -183,6 +183,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "onnx": partial(render_speed, group="onnx"),
     "growing": partial(render_grid, group="growing"),
     "chains": partial(render_grid, group="chains"),
+    "data-cost": partial(render_grid, group="data-cost"),
     "against-release": partial(render_grid, group="against release"),
     "against-agents": partial(render_grid, group="against agents"),
     "steered": render_steered,

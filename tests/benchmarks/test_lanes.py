@@ -1,0 +1,66 @@
+"""Lanes of commands, with small commands of the test's own."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from compdiffuser.types import UserError
+
+
+@pytest.fixture
+def lanes(benchmark_script):
+    return benchmark_script("lanes")
+
+
+def run(lanes, monkeypatch, capsys, *words) -> tuple[int, str]:
+    monkeypatch.setattr(sys, "argv", ["lanes.py", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        lanes.main()
+    return ended.value.code, capsys.readouterr().out
+
+
+def test_lanes_run_in_order_and_go_on_after_a_failure(lanes, tmp_path, monkeypatch, capsys):
+    order = tmp_path / "order"
+    says = [
+        shlex.join(["python", "-c", f"import os; open({str(order)!r}, 'a').write('{word}'); {more}"])
+        for word, more in (("a", "raise SystemExit(3)"), ("b", "print(os.environ['OMP_NUM_THREADS'])"), ("c", "pass"))
+    ]
+    file = tmp_path / "lanes.toml"
+    file.write_text(
+        f"[first]\ncommands = {json.dumps(says[:2])}\nthreads = 2\ncores = [0]\n[second]\ncommands = {json.dumps(says[2:])}\n"
+        'after = ["first"]\n'
+    )
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    code, told = run(lanes, monkeypatch, capsys, file, "--logs", tmp_path / "logs")
+    assert (code, order.read_text()) == (1, "abc")
+    assert told.count("failed with exit code 3") == 1
+    assert (tmp_path / "logs" / "first.log").read_text() == "2\n"
+    code, told = run(lanes, monkeypatch, capsys, file, "--only", "second", "--logs", tmp_path / "logs")
+    assert (code, order.read_text()) == (0, "abcc"), "what it comes after was not asked for"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = 1", "'x' is no lane, a table with 'commands'"),
+        ("[x]\ncommands = []\nafter = ['y']\n[y]\ncommands = []", "comes after 'y', which is no lane above it"),
+        ("[x]\ncommands = []\ncore = 1", "lane 'x' has a field 'core'; known: commands, after, cores, threads"),
+        ("[x", "Expected"),
+    ],
+)
+def test_a_file_that_says_something_else_is_refused(lanes, tmp_path, text, told):
+    file = tmp_path / "lanes.toml"
+    file.write_text(text)
+    with pytest.raises(UserError, match=told):
+        lanes.read(file)
+
+
+def test_the_shipped_file_names_scripts_that_there_are(lanes):
+    folder = Path(lanes.__file__).parent
+    for lane in lanes.read(folder / "one_gpu.toml").values():
+        for command in lane.commands:
+            first, script, *_ = shlex.split(command)
+            assert (first, script) == ("compdiffuser", "data") or (folder.parent / script).exists(), command

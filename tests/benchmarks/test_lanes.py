@@ -29,10 +29,16 @@ def test_lanes_run_in_order_and_go_on_after_a_failure(lanes, tmp_path, monkeypat
         for word, more in (("a", "raise SystemExit(3)"), ("b", "print(os.environ['OMP_NUM_THREADS'])"), ("c", "pass"))
     ]
     file = tmp_path / "lanes.toml"
-    file.write_text(
-        f"[first]\ncommands = {json.dumps(says[:2])}\nthreads = 2\ncores = [0]\n[second]\ncommands = {json.dumps(says[2:])}\n"
-        'after = ["first"]\n'
-    )
+    first, second = json.dumps(says[:2]), json.dumps(says[2:])
+    file.write_text(f"""
+        [first]
+        commands = {first}
+        threads = 2
+        cores = [0]
+        [second]
+        commands = {second}
+        after = ["first"]
+    """)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     code, told = run(lanes, monkeypatch, capsys, file, "--logs", tmp_path / "logs")
     assert (code, order.read_text()) == (1, "abc")

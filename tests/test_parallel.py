@@ -47,7 +47,7 @@ def test_wrong_engines_and_workers_are_named(monkeypatch):
     with pytest.raises(UserError, match="at least 1, not -2"):
         parallel.run(slow_square, [1], workers=-2)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UserError, match=r"needs Ray, which is not installed: pip install 'compdiffuser\[ray\]'"):
+    with pytest.raises(UserError, match=r"needs Ray, which is not installed; in your clone: .*'\.\[ray\]'"):
         parallel.run(slow_square, [1], engine="ray")
 
 

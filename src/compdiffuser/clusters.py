@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from compdiffuser.runs import end_with
 from compdiffuser.shortages import WorkerError
-from compdiffuser.types import UserError
+from compdiffuser.types import UserError, install
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -86,7 +86,7 @@ def _joined() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise UserError("engine 'ray' needs Ray, which is not installed: pip install 'compdiffuser[ray]'") from error
+        raise UserError(f"engine 'ray' needs Ray, which is not installed; {install('ray')}") from error
     if ray.is_initialized():
         return ray
     address = os.environ.get("RAY_ADDRESS", "")

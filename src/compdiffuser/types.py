@@ -25,6 +25,11 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
+def install(extra: str) -> str:
+    """How to install what an extra holds."""
+    return f"in your clone: pip install -c constraints.txt -e '.[{extra}]'"
+
+
 class UserError(ValueError):
     """A mistake in what the user gave: one sentence that names the value. The command line exits with code 2."""
 

@@ -70,7 +70,8 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", without_fastapi)
     assert main(["serve"]) == 2
-    assert "serving needs 'fastapi'; install it with: pip install 'compdiffuser[web]'" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "serving needs 'fastapi'; in your clone: pip install -c constraints.txt -e '.[web]'" in told
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ from compdiffuser.types import UserError
 
 DESCRIPTION = """Plan long trajectories from short ones.
 
-Make a dataset, train a chunk model on it, plan with it, and measure it in the real environment. A planner for every
-dataset that `data list` names may be shipped already.
+Make a dataset, train a chunk model on it, plan with it, and measure it in the real environment. Planners are shipped
+for the datasets that `data list` names: `plan` and `eval` take the name.
 
 Exit codes: 0 done, 1 a worker process failed, 2 a mistake in what was given, or something ran out, 3 a plan that could
 not be certified.

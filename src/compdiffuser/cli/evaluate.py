@@ -44,8 +44,8 @@ class Eval:
     step_limit: Literal["paper", "ogbench"] = "paper"
     """Whose limit of environment steps per episode: the paper's, or the one that the benchmark registers."""
     follow: Literal["progress", "time", "phase"] = "progress"
-    """Follow a plan by progress along it, state by state as the paper does, or from the planned state that is nearest
-    in place and posture."""
+    """How far along a plan its agent is: as far as it got (progress), as far as the clock says, as in the paper (time),
+    or at the planned state that is nearest in place and posture (phase)."""
     look_ahead: float | None = None
     """Metres ahead along the plan that the agent heads for; by default the controller's own number."""
     controller: Path | None = None

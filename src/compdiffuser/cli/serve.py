@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from compdiffuser.types import UserError
+from compdiffuser.types import UserError, install
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Serve:
         try:
             from compdiffuser.web import server, settings
         except ModuleNotFoundError as error:
-            raise UserError(f"serving needs '{error.name}'; install it with: pip install 'compdiffuser[web]'") from None
+            raise UserError(f"serving needs '{error.name}'; {install('web')}") from None
         chosen = settings.Settings(
             host=self.host, port=self.port, device=self.device, token=self._token(), origins=self.origins,
             queue=self.queue, connections_per_address=self.connections_per_address, timeout=self.timeout,

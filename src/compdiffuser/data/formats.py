@@ -16,7 +16,7 @@ import numpy as np
 from compdiffuser.data.claims import check_hdf5, check_npz
 from compdiffuser.data.fields import WANTED
 from compdiffuser.shortages import shortage
-from compdiffuser.types import Array, UserError
+from compdiffuser.types import Array, UserError, install
 
 Read = tuple[dict[str, Array], list[str]]
 Reader = Callable[[Path, str], Read]
@@ -107,4 +107,4 @@ def read_lerobot(path: Path, split: str) -> Read:
 def needs(package: str, extra: str) -> None:
     """Raises UserError where a package is not installed."""
     if find_spec(package) is None:
-        raise UserError(f"reading it needs '{package}'; install it with: pip install 'compdiffuser[{extra}]'")
+        raise UserError(f"reading it needs '{package}'; {install(extra)}")

@@ -23,11 +23,11 @@ from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.diffusion.formulation import formulation
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.network import LEAST_ROWS
-from compdiffuser.types import UserError
+from compdiffuser.types import UserError, install
 
 INPUTS = ("x", "sigma", *(field.name for field in fields(Conditions)))
 """Names of the graph's inputs; its output is `clean`."""
-MISSING = "ONNX needs the packages onnx, onnxscript and onnxruntime; install compdiffuser[onnx]"
+MISSING = f"ONNX needs the packages onnx, onnxscript and onnxruntime; {install('onnx')}"
 
 
 class _Flat(nn.Module):

@@ -14,7 +14,7 @@ from PIL import Image
 
 from compdiffuser.files import replacing
 from compdiffuser.plotting.output import write_gif
-from compdiffuser.types import Array, UserError
+from compdiffuser.types import Array, UserError, install
 
 FPS = 30
 SECONDS = 15
@@ -74,7 +74,5 @@ def _encoder() -> Any:
     try:
         import av
     except ImportError:
-        raise UserError(
-            "an .mp4 needs an encoder: pip install 'compdiffuser[video]', or give a name that ends in .gif"
-        ) from None
+        raise UserError(f"an .mp4 needs an encoder; {install('video')}, or give a name that ends in .gif") from None
     return av

@@ -51,7 +51,7 @@ def test_report_writes_tables_once_and_check_sees_changes(tmp_path):
     assert Report(root=root).run() == 0
     text = (root / "README.md").read_text()
     assert "| pointmaze-giant-stitch | – | 29 ± 3 | – | – | – | 75 ± 20.4 |" in text
-    assert "regenerated data, 3 seeds × 2 tasks × 4 episodes, 1000 steps" in text
+    assert "regenerated data, 3 seeds × 2 tasks × 4 episodes, 1,000 steps" in text
     assert "Published: a paper." in text
     assert text.startswith("# Title\n")
     assert text.endswith("\nAfter.\n")
@@ -182,7 +182,7 @@ def test_the_readme_has_one_table_of_success_with_five_columns_and_one_note():
     assert not any(line.endswith("| – |") for line in body)  # every row has a figure of ours
     assert "| pointmaze-giant-stitch | 50 ± 8 | 29 ± 3 | 68 ± 3 | 100 ± 0 |" in body
     assert "| antmaze-large-explore | 10 ± 3 | 21 ± 3 | 27 ± 1 | 99 ± 0.6 |" in body
-    told = "5 seeds × 2, 5, 6 or 7 tasks × 10 or 20 episodes, 1000, 2000"
+    told = "5 seeds × 2 to 7 tasks × 10 or 20 episodes, 1,000 to 8,000"
     assert f"Measured here: regenerated data, {told}" in table
     assert max(map(len, table.split("\n\n")[1].splitlines())) <= 120
 

@@ -88,7 +88,7 @@ def test_humanoids_stand_at_both_limits_beside_what_was_published(humanoids):
     assert line(table, "humanoidmaze-large-stitch, 2,000 steps") == "– | – | – | 87 ± 2 | 88 ± 2"
     assert line(table, "humanoidmaze-medium-stitch, 5,000 steps") == "92 ± 1 | 91 ± 1 | 96 | – | –"
     assert line(table, "humanoidmaze-giant-stitch, 8,000 steps") == "5 ± 1 | 67 ± 4 | 89 | – | –"
-    told = "Measured here: regenerated data, 5 seeds × 5 tasks × 20 episodes, 2000 or 5000 steps."
+    told = "Measured here: regenerated data, 5 seeds × 5 tasks × 20 episodes, 2,000 or 5,000 steps."
     assert told in table
     assert "Published: GAS (Baek et al., " in table
 
@@ -142,7 +142,7 @@ def test_plans_of_four_and_of_seventeen_dimensions_have_rows_of_their_own(soccer
     assert line(table, "antsoccer-arena-stitch, 17D, 1,000 steps") == "– | – | – | 80 ± 2 | 75 ± 2"
     assert line(table, "antsoccer-medium-stitch, 4D, 5,000 steps") == "8 | 5 | 13 | – | –"
     assert line(table, "antsoccer-medium-stitch, 17D, 5,000 steps") == "8 | 12 | 17 | – | –"
-    assert "5 seeds × 5 tasks × 20 episodes, 1000 or 5000 steps" in table
+    assert "5 seeds × 5 tasks × 20 episodes, 1,000 or 5,000 steps" in table
     assert "| antsoccer-arena-stitch, 17D | 34 | 65 | 69 | 90 ± 1 |" in TABLES["success"](soccer)
     assert "antsoccer-medium" not in TABLES["success"](soccer)  # nothing was measured
 

@@ -96,7 +96,7 @@ def _note(cells: Sequence[Result]) -> str:
 
 
 def _conditions(cells: Sequence[Result]) -> str:
-    """The conditions of measurements in words; where they differ, the values that occur."""
+    """The conditions of measurements in words; where they differ, what values occur."""
     counts = (
         ("seed", [len(cell["seeds"]) for cell in cells]),
         ("task", [len(cell["tasks"]) for cell in cells]),
@@ -113,6 +113,6 @@ def _counted(numbers: Sequence[int], what: str) -> str:
 
 
 def _values(numbers: Sequence[int]) -> str:
-    """The numbers that occur: "5", "2 or 5", "2, 5 or 7"."""
-    *others, last = map(str, sorted(set(numbers)))
-    return f"{', '.join(others)} or {last}" if others else last
+    """The numbers that occur: "5", "2 or 5", or of more than two "2 to 7"."""
+    found = [f"{number:,}" for number in sorted(set(numbers))]
+    return found[0] if len(found) == 1 else f"{found[0]} {'or' if len(found) == 2 else 'to'} {found[-1]}"

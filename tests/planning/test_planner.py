@@ -76,6 +76,16 @@ def test_automatic_k_tries_every_k_that_could_reach(tiny):
     assert chunk_choices("auto", lines, [None] * 3, calibration, most=4) == [[1, 2, 3, 4], [2, 3, 4], [4]]
 
 
+def test_one_k_for_each_problem_may_be_an_array_and_means_what_one_for_all_does(planner):
+    plans = planner.plan_batch(STARTS[:2], GOALS[:2], n_chunks=np.array([2, 3]), n_candidates=2)
+    assert [plan.n_chunks for plan in plans] == [2, 3]
+    several = planner.plan(STARTS[0], GOALS[0], n_chunks=np.array([2]), n_candidates=2, n_plans=2)
+    assert several.n_chunks == 2
+    for chunks in (1, [1]):
+        (still,) = planner.plan_batch([[1, 1]], [[1, 1]], n_chunks=chunks, n_candidates=2)
+        assert still.length == 0, "who is at the goal stays there"
+
+
 def test_on_a_known_way_automatic_k_follows_from_its_length(tiny):
     calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
     lines = [[1.0], [1.0]]

@@ -1,3 +1,5 @@
+import copy
+import json
 import math
 from dataclasses import replace
 
@@ -84,6 +86,19 @@ def test_one_k_for_each_problem_may_be_an_array_and_means_what_one_for_all_does(
     for chunks in (1, [1]):
         (still,) = planner.plan_batch([[1, 1]], [[1, 1]], n_chunks=chunks, n_candidates=2)
         assert still.length == 0, "who is at the goal stays there"
+
+
+@pytest.mark.parametrize("steered", [{}, {"avoid": [Box((1, 1), (2, 2))]}, {"via": [(1, 1)]}], ids=str)
+def test_plans_that_are_not_finite_are_refused_and_end_nothing(tiny, steered):
+    broken = copy.deepcopy(tiny.denoiser)
+    for parameter in broken.parameters():
+        parameter.data.fill_(math.nan)
+    plan = Planner(replace(tiny, denoiser=broken), "cpu", QUICK).plan([0, 0], [3, 3], n_candidates=2, **steered)
+    assert not plan.ok
+    assert plan.fault() == "has states that are not finite"
+    plain = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert plain["confidence"] is None
+    assert plain["states"][0] == [None, None]
 
 
 def test_on_a_known_way_automatic_k_follows_from_its_length(tiny):

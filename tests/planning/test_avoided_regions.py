@@ -36,6 +36,14 @@ def test_the_gradient_leads_out_and_never_changes_faster_than_the_place(shape):
     assert (moved >= far.detach() - 1e-9).all()
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_region_is_copied_to_a_device_once(shape, monkeypatch):
+    """Denoising asks in every round, and each copy makes a GPU wait."""
+    known = shape.distance(PLACES)
+    monkeypatch.setattr(torch, "tensor", None)
+    assert torch.equal(shape.distance(PLACES), known)
+
+
 def test_walls_are_where_the_maze_says():
     places = np.random.default_rng(1).uniform(-9, 60, (5000, 2))
     np.testing.assert_array_equal(GIANT.distance(torch.from_numpy(places)).numpy() < 0, maze("giant").in_wall(places))

@@ -97,7 +97,7 @@ class Box(Region):
         object.__setattr__(self, "high", tuple(map(max, first, second)))
 
     def distance(self, places: Tensor) -> Tensor:
-        return to_boxes(places, like([self.low], places), like([self.high], places))[..., 0]
+        return to_boxes(places, like((self.low,), places), like((self.high,), places))[..., 0]
 
     def numbers(self) -> list[float]:
         return [*self.low, *self.high]

@@ -8,7 +8,7 @@ are told of and left out. Other words name weights likewise: planners trained wi
 are those of `--preset seed-1 --only DATASET-ours`.
 
 Each cell writes results/ablations/PRESET-CELL.json, and one that lies there already, made with the same weights and as
-many seeds, is passed over: a run that was cut off continues.
+many seeds and episodes, is passed over: a run that was cut off continues.
 
 Cells follow plans by time and make one plan per episode, as the paper's ablations do, unless their name says otherwise.
 `added` gives the paper's sampler one of our additions at a time; `removed` takes one at a time from our planner.
@@ -142,7 +142,9 @@ def evaluate_cell(cell: str, dataset: str, evaluation: list[str], options: Bench
     if path.exists():
         before = read_json(path)
         same = all(before.get(key) == value for key, value in about.items())
-        if same and before.get("complete") and len(before["seeds"]) >= options.seeds:
+        episodes = options.episodes or PRESETS[dataset].evaluation.episodes
+        enough = len(before["seeds"]) >= options.seeds and before["episodes_per_task"] >= episodes
+        if same and before.get("complete") and enough:
             print(f"{name}: measured before, {before['success']}%", flush=True)
             return True
     planner = dataset if options.preset == "default" else str(folder)

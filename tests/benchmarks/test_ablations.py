@@ -3,6 +3,7 @@
 import pytest
 
 from compdiffuser.files import pretrained_folder, read_json, write_json
+from compdiffuser.presets import PRESETS
 from compdiffuser.reporting.ablations import DIRECTIONS, GIANT, NUMBERS, ORDERS, ORDERS_REPLANNING, ORIGIN, entry
 from compdiffuser.reporting.report import read_results
 from compdiffuser.reporting.tables import TABLES
@@ -22,7 +23,8 @@ def evaluated(script, monkeypatch):
 
     def run(name, evaluation, options):
         asked.append(evaluation)
-        about = {"dataset": GIANT, "data": "regenerated", "tasks": [1], "episodes_per_task": 2, "steps_limit": 9}
+        about = {"dataset": GIANT, "data": "regenerated", "tasks": [1], "steps_limit": 9}
+        about["episodes_per_task"] = options.episodes or PRESETS[GIANT].evaluation.episodes
         made = {"complete": True, "success": 40.0, "std": 2.0, "seeds": list(range(options.seeds)), **about}
         write_json(options.results / f"{name}.json", made)
         return True
@@ -64,6 +66,13 @@ def test_a_cell_is_measured_once(script, evaluated, tmp_path, capsys):
     assert (result["weights"], result["cell"]) == ("default", CELL)
     assert result["made_of"] == script.fingerprint(pretrained_folder() / GIANT)
     assert "| 9 | – | – | 40 ± 2 | – | – | – |" in TABLES["paper-numbers"](read_results(tmp_path))
+
+
+def test_a_trial_of_few_episodes_is_no_measurement(script, evaluated, tmp_path):
+    trial, whole = (script.Benchmark(results=tmp_path, episodes=episodes) for episodes in (1, None))
+    for options in (trial, trial, whole, whole, trial):
+        assert script.evaluate_cell(CELL, *script.cells("paper")[CELL], options)
+    assert len(evaluated) == 2
 
 
 def test_planners_of_other_training_seeds_are_told_together(script, evaluated, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from meadow import BALL, Herder, Meadow
 
-from compdiffuser.domains import BODIES, PLANE
+from compdiffuser.domains import BODIES, PLANE, Group, Space
 from compdiffuser.domains.body import Ant
 from compdiffuser.evaluation.causes import CAUSES, Ending, cause_of, causes_in, lies, meaning
 from compdiffuser.evaluation.results import summarize
@@ -69,6 +69,14 @@ BACK = np.concatenate([DRIBBLED, DRIBBLED[::-1]])
 def test_positions_tell_what_became_of_a_thing(way, decisions, cause):
     assert cause_of(Ending(decisions=decisions, path=way), BALL.space) == cause
     assert cause in causes_in(BALL.space)
+
+
+def test_a_thing_may_have_fewer_numbers_than_the_agent():
+    """A drone with a box on the ground: whether it was lost is asked of x and y."""
+    space = Space.of(range(5), (Group("drone", (0, 1, 2)), Group("box", (3, 4))))
+    high = np.insert(DRIBBLED, 2, 5.0, axis=1)
+    assert cause_of(Ending(decisions=[SOUND], path=high), space) == "time out"
+    assert cause_of(Ending(decisions=[SOUND], path=np.insert(LEFT, 2, 5.0, axis=1)), space) == "box lost"
 
 
 def test_only_worlds_with_things_know_causes_of_things():

@@ -52,6 +52,25 @@ def test_a_world_of_ones_own_is_evaluated_by_its_tasks():
     assert walk.path.shape[1] == 2
 
 
+class Walker:
+    """A policy that always walks on, to nowhere."""
+
+    def reset(self, observations, goals):
+        pass
+
+    def act(self, observations, active):
+        return np.full((len(observations), 2), 0.01)
+
+
+@pytest.mark.parametrize("limit", [1, 150, 500, 601])
+def test_a_thinned_path_ends_where_the_episode_does(limit):
+    (result,) = evaluate(Walker(), WALK, tasks=[1], step_limit=limit, workers=0)
+    assert len(result.path) <= 402
+    gone = result.path[-1] - result.path[0]
+    np.testing.assert_allclose(gone, 0.01 * limit, atol=1e-6)
+    assert len({tuple(place) for place in result.path}) == len(result.path)
+
+
 def test_placements_are_tasks_of_ones_own():
     ends = [(np.array([1.0, 1.0]), np.array([3.0, 3.0])), (np.array([2.0, 2.0]), np.array([5.0, 1.0]))]
     with EnvironmentPool(WALK.domain, workers=0) as pool:

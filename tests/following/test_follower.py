@@ -166,6 +166,8 @@ def test_bad_settings_are_named():
         Following(by="arc")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="at least 1 chunk, not 0"):
         Following(n_chunks=0)
+    with pytest.raises(UserError, match="window must be at least 2, not 1"):
+        Following(window=1)
     policy = PlanFollower(OraclePlanner("medium"), MEDIUM.planning((0, 1, 5)))
     with pytest.raises(UserError, match="observations have dimensions 0 to 1, there is no dimension 5"):
         policy.reset(START[None], GOAL[None])

@@ -7,10 +7,11 @@ import pytest
 import torch
 from soccer import ARENA, SOCCER, StraightPlanner, controller, seen, walk_then_dribble
 
-from compdiffuser.domains import BODIES, Controller, Space
+from compdiffuser.domains import BODIES, Controller, Group, Space
 from compdiffuser.following.follower import PlanFollower
-from compdiffuser.following.inverse_dynamics import load_controller, train_controller
+from compdiffuser.following.inverse_dynamics import InverseController, load_controller, train_controller
 from compdiffuser.following.learner import Steps
+from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.following.settings import Following
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import Episodes, UserError
@@ -186,6 +187,15 @@ def test_beside_a_ball_that_is_to_move_the_ants_own_target_does_not_count():
     np.testing.assert_array_equal(differs, [False, True, True])
     told = replace(led, frees=False)
     assert (np.abs(told(at, near) - told(at, aside)).max(axis=1) > 1e-6).all()
+
+
+def test_an_agent_may_have_more_numbers_than_what_it_moves():
+    space = Space.of(range(5), (Group("drone", (0, 1, 2)), Group("box", (3, 4))))
+    config = InverseDynamicsConfig(5, 2, "point", space, hidden=(8,), free=0.5)
+    drone = InverseController(InverseDynamics(config).eval(), (0.1, 0.1))
+    above = np.array([[0.0, 0.0, 9.0, 1.0, 0.0]])
+    near, aside = (np.array([[*own, 9.0, 2.0, 0.0]]) for own in ([0.5, 0.0], [0.5, 0.5]))
+    np.testing.assert_array_equal(drone(above, near), drone(above, aside), err_msg="it is beside its box")
 
 
 def test_of_the_samples_half_begin_where_the_ball_is_about_to_move():

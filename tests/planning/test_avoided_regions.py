@@ -36,6 +36,14 @@ def test_the_gradient_leads_out_and_never_changes_faster_than_the_place(shape):
     assert (moved >= far.detach() - 1e-9).all()
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_region_is_copied_to_a_device_once(shape, monkeypatch):
+    """Denoising asks in every round, and each copy makes a GPU wait."""
+    known = shape.distance(PLACES)
+    monkeypatch.setattr(torch, "tensor", None)
+    assert torch.equal(shape.distance(PLACES), known)
+
+
 def test_walls_are_where_the_maze_says():
     places = np.random.default_rng(1).uniform(-9, 60, (5000, 2))
     np.testing.assert_array_equal(GIANT.distance(torch.from_numpy(places)).numpy() < 0, maze("giant").in_wall(places))
@@ -73,6 +81,9 @@ def test_a_region_in_three_dimensions():
         (lambda: region("blob:1,2"), "a region is written disc:x,y,r"),
         (lambda: region("disc:1,2"), "not 'disc:1,2': the centre"),
         (lambda: region("polygon:0,0,1"), "a region is written"),
+        (lambda: region("disc:0,0,1~nan"), "a margin is a number of metres from 0 on, not nan"),
+        (lambda: region("disc:0,0,1~-2"), "a margin is a number of metres from 0 on, not -2"),
+        (lambda: region("outside:" * 5000 + "disc:0,0,1"), "a region is written"),
         (lambda: grown([Disc((0, 0), 1)], -1), "a margin is a number of metres from 0 on, not -1"),
         (lambda: grown(["disc:0,0,1"], 0), "a region is a Disc, a Box"),
         (lambda: Walls.occupied(np.zeros((2, 2)), 1.0, (0, 0)), "of bool, not float64"),

@@ -1,11 +1,12 @@
 """How the drafts of many searches become batches."""
 
 import numpy as np
+import pytest
 import torch
 
-from compdiffuser import PlanConfig, Planner
+from compdiffuser import PlanConfig, Planner, SamplerConfig
 from compdiffuser.planning import candidates
-from compdiffuser.planning.candidates import CandidateMaker
+from compdiffuser.planning.candidates import CandidateMaker, folded
 from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.search import Candidate, Search
 
@@ -47,3 +48,14 @@ def test_without_a_certified_scaffold_the_whole_wave_is_made(tiny, monkeypatch):
     planner.advance([search])
     assert made == ["scaffold"] * 4 + ["noise"] * 4
     assert [candidate.number for candidate in search.candidates] == list(range(8))
+
+
+@pytest.mark.parametrize("seed", [2**36, 2**60, -(2**63)])
+def test_every_seed_of_64_bits_has_noise_of_its_own(tiny, seed):
+    planner = Planner(tiny, device="cpu", config=PlanConfig(SamplerConfig(steps=2, repeats=1), scaffold=None))
+    plan, usual = (planner.plan([0, 0], [3, 3], n_chunks=2, n_candidates=1, seed=each) for each in (seed, 0))
+    assert not np.allclose(plan.states, usual.states)
+
+
+def test_small_seeds_stay_as_they_are():
+    assert [folded(seed) for seed in (0, 5, -3, 2**35 - 1)] == [0, 5, -3, 2**35 - 1]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compdiffuser import PlanConfig, SamplerConfig
+from compdiffuser import Box, PlanConfig, SamplerConfig, Steering, UserError, Walls
 from compdiffuser.planning.plan_cache import PlanCache, fingerprint
 from compdiffuser.planning.planner import Planner
 
@@ -58,6 +58,28 @@ def test_another_planner_has_other_plans(planner):
     other = planner.with_sampler()
     other.calibration = replace(planner.calibration, reach=9.0)
     assert fingerprint(other) != fingerprint(planner)
+
+
+def test_a_planner_that_knows_a_map_has_other_plans(planner):
+    box, other = Box((0, 0), (1, 1)), Box((0, 0), (1, 2))
+    assert len({fingerprint(each) for each in (planner, planner.with_map(box), planner.with_map(other))}) == 3
+    assert fingerprint(planner.with_map(box)) == fingerprint(planner.with_map(box))
+    grid = np.zeros((60, 60), bool)  # so large that its text leaves out its middle
+    changed = grid.copy()
+    changed[30, 30] = True
+    maps = [Walls.occupied(cells, 1.0, (0, 0)) for cells in (grid, changed)]
+    assert len({fingerprint(planner.with_map(each)) for each in maps}) == 2
+    with pytest.raises(UserError, match="plans cannot be cached where they depend on a function"):
+        fingerprint(planner.with_map(valid=lambda states: np.ones(len(states), bool)))
+
+
+def test_what_steers_a_plan_tells_it_from_another(planner, tmp_path):
+    cache = PlanCache(planner, tmp_path)
+    for via in ((0.0, -1.0), (0.5, -1.0)):
+        cache.plan_batch(STARTS[:1], GOALS[:1], n_candidates=1, n_chunks=1, steering=Steering.of([via]))
+    assert len(list(cache.folder.iterdir())) == 2
+    with pytest.raises(UserError, match="plans cannot be cached where they depend on a function"):
+        cache.plan_batch(STARTS, GOALS, steering=Steering(valid=lambda states: states[:, 0] > 0))
 
 
 @pytest.mark.slow

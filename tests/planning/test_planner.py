@@ -1,3 +1,5 @@
+import copy
+import json
 import math
 from dataclasses import replace
 
@@ -74,6 +76,29 @@ def test_automatic_k_tries_every_k_that_could_reach(tiny):
     calibration = replace(tiny.calibration, reach=0.5, advance=0.3)
     lines = [[0.3], [0.6], [2.3]]
     assert chunk_choices("auto", lines, [None] * 3, calibration, most=4) == [[1, 2, 3, 4], [2, 3, 4], [4]]
+
+
+def test_one_k_for_each_problem_may_be_an_array_and_means_what_one_for_all_does(planner):
+    plans = planner.plan_batch(STARTS[:2], GOALS[:2], n_chunks=np.array([2, 3]), n_candidates=2)
+    assert [plan.n_chunks for plan in plans] == [2, 3]
+    several = planner.plan(STARTS[0], GOALS[0], n_chunks=np.array([2]), n_candidates=2, n_plans=2)
+    assert several.n_chunks == 2
+    for chunks in (1, [1]):
+        (still,) = planner.plan_batch([[1, 1]], [[1, 1]], n_chunks=chunks, n_candidates=2)
+        assert still.length == 0, "who is at the goal stays there"
+
+
+@pytest.mark.parametrize("steered", [{}, {"avoid": [Box((1, 1), (2, 2))]}, {"via": [(1, 1)]}], ids=str)
+def test_plans_that_are_not_finite_are_refused_and_end_nothing(tiny, steered):
+    broken = copy.deepcopy(tiny.denoiser)
+    for parameter in broken.parameters():
+        parameter.data.fill_(math.nan)
+    plan = Planner(replace(tiny, denoiser=broken), "cpu", QUICK).plan([0, 0], [3, 3], n_candidates=2, **steered)
+    assert not plan.ok
+    assert plan.fault() == "has states that are not finite"
+    plain = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert plain["confidence"] is None
+    assert plain["states"][0] == [None, None]
 
 
 def test_on_a_known_way_automatic_k_follows_from_its_length(tiny):

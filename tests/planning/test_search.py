@@ -36,6 +36,8 @@ def test_by_overlap_only_the_overlap_counts_and_every_candidate_is_made():
     good, tight = candidate(0.9, overlap=0.5), candidate(9.0, overlap=0.1, complete=False)
     by_overlap = search([good, tight], most=3, score="overlap")
     assert by_overlap.best is tight
+    broken = candidate(float("nan"), overlap=float("nan"))
+    assert search([broken, good, tight], score="overlap").ranked() == [tight, good, broken]
     assert not by_overlap.done
     assert search([good, tight], most=3).done
 

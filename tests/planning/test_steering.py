@@ -253,6 +253,32 @@ def test_a_cost_without_a_slope_at_some_states_does_no_harm(small):
     torch.testing.assert_close(moved, still)
 
 
+def test_what_steers_one_plan_moves_no_other_that_nothing_guides(small):
+    start = small.normalizer.normalize(torch.zeros(2, 2))
+    chains = Chains.build(start, start, torch.tensor([1, 1]), torch.tensor([0, 1]))
+    inside = Disc((0, 0), 1)
+    guided, free = Course(Steering(avoid=(inside,))), Course(Steering(avoid=(inside,), guidance=0.0))
+    guide = Guide([guided, free], chains, small.ground, (small.model.horizon, small.model.overlap))
+    still = start[:, None].repeat(1, small.model.horizon, 1) + 0.01
+    moved = guide(still, torch.arange(2), torch.full((2,), 0.1))
+    assert not torch.allclose(moved[0], still[0])
+    torch.testing.assert_close(moved[1], still[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_candidates": 0}, "numbers of candidates must be at least 1, not 0"),
+        ({"n_candidates": 2.5}, "numbers of candidates must be whole numbers, not 2.5"),
+        ({"seed": "x"}, "seeds must be whole numbers, not 'x'"),
+    ],
+)
+def test_a_repair_refuses_what_a_plan_refuses(small, options, said):
+    plan = small.plan([0, 0], [3, 3], n_candidates=2)
+    with pytest.raises(UserError, match=said):
+        small.repair(plan, avoid=[Disc(tuple(plan.states[len(plan.states) // 2]), 0.1)], **options)
+
+
 @pytest.mark.slow
 def test_a_waypoint_in_a_wall_is_refused(ant):
     wall = LAYOUT.center(tuple(np.argwhere(LAYOUT.walls[1:-1, 1:-1])[0] + 1))

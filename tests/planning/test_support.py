@@ -92,7 +92,10 @@ def test_a_tree_finds_the_same_segments(monkeypatch):
     others = walks(20, seed=1).sample(50, torch.Generator().manual_seed(0))
     compared = support.stray(others)
     monkeypatch.setattr("compdiffuser.planning.support.MANY", 10)
-    torch.testing.assert_close(Support(support.segments, support.strays).stray(others), compared)
+    by_tree = Support(support.segments, support.strays)
+    torch.testing.assert_close(by_tree.stray(others), compared)
+    others[3, 4], others[4, 8] = torch.nan, torch.inf
+    assert by_tree.stray(others).isfinite().logical_not().nonzero()[:, 0].tolist() == [3, 4]
 
 
 @pytest.mark.slow

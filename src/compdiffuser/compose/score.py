@@ -31,7 +31,7 @@ def overlap_distance(chunks: Tensor, overlap: int) -> Tensor:
 
 def _equal_lengths(chains: Chains) -> Iterator[tuple[int, Tensor, Tensor]]:
     """Each K that occurs, with its chains [C'] and their rows [C'·K]."""
-    by_row = chains.lengths[chains.chain.cpu()]
+    by_row = chains.lengths.repeat_interleave(chains.lengths)
     for length in chains.lengths.unique().tolist():
         chosen = (chains.lengths == length).nonzero()[:, 0].to(chains.chain.device)
         yield length, chosen, (by_row == length).nonzero()[:, 0].to(chains.chain.device)

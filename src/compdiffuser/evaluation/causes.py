@@ -106,6 +106,7 @@ def _about_things(path: Array, space: Space) -> str | None:
     for (name, _), places in zip(space.positions[1:], things, strict=True):
         if np.linalg.norm(places - places[0], axis=1).max() <= MOVED:
             return never_reached(name)
-        if np.linalg.norm(places[-1] - agent[-1]) > APART:
+        shared = min(places.shape[1], agent.shape[1])
+        if np.linalg.norm(places[-1, :shared] - agent[-1, :shared]) > APART:
             return lost(name)
     return None

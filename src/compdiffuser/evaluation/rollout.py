@@ -91,12 +91,18 @@ def evaluate(
             success=bool(ended.success[e]),
             steps=int(ended.steps[e]),
             cause=None if ended.success[e] else cause_of(ended.ending(e, decisions[e]), preset.space),
-            path=ended.path(e)[:: max(1, int(ended.steps[e]) // _KEPT_STATES)],
+            path=_thinned(ended.path(e)),
             decisions=tuple(decisions[e]),
             problem=problems[e],
         )
         for e, (task, episode) in enumerate(runs)
     ]
+
+
+def _thinned(path: Array) -> Array:
+    """Some of a path's positions [n, P], the last among them: where the episode ended."""
+    last = len(path) - 1
+    return path[np.append(np.arange(0, last, max(1, last // _KEPT_STATES)), last)]
 
 
 def _problem(task: int, seed: int, placements: Sequence[tuple[Array, Array]] | None) -> Problem:

@@ -258,8 +258,9 @@ class PlanFollower:
         self._planned_at[episodes] = self._step
         self._paths = pad_paths(self._tracks)
         self._ways = self.space.places(self._paths)
-        self._scales = np.stack([self._scale_of(track) for track in self._tracks])
-        self._phases = self._paths / self._scales[:, None]
+        if self.following.by == "phase":
+            self._scales = np.stack([self._scale_of(track) for track in self._tracks])
+            self._phases = self._paths / self._scales[:, None]
         self._last = np.array([len(track) - 1 for track in self._tracks])
 
     def _scale_of(self, track: Array) -> Array:

@@ -40,7 +40,8 @@ class Following:
             raise UserError(f"plans are followed by 'progress', by 'time' or by 'phase', not by '{self.by}'")
         if self.n_chunks != "auto" and not self.n_chunks >= 1:
             raise UserError(f"a plan needs at least 1 chunk, not {self.n_chunks}")
-        whole(self, "window", *(["patience"] if self.patience is not None else []))
+        whole(self, "window", least=2)  # with a single state nobody gets ahead
+        whole(self, *(["patience"] if self.patience is not None else []))
         whole(self, "seed", least=0)
         if self.look_ahead is not None and not 0 < self.look_ahead < math.inf:
             raise UserError(f"look_ahead must be positive and finite, not {self.look_ahead}")

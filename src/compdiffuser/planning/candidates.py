@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,6 +24,10 @@ from compdiffuser.types import Array
 
 CPU_ROWS = 4096
 """Chunks that a CPU denoises in one batch."""
+
+
+SEED_BITS = 36
+"""Of a row's key, those of its search's seed; its candidate and its chunk have the others."""
 
 
 class Draft(NamedTuple):
@@ -69,7 +74,7 @@ class CandidateMaker:
             self._normalized(goals),
             torch.tensor([draft.proposal.n_chunks for draft in drafts]),
             # A candidate's noise depends on its seed and number, not on the batch.
-            torch.tensor([draft.search.seed * 65_536 + draft.proposal.number for draft in drafts]),
+            torch.tensor([folded(draft.search.seed) * 65_536 + draft.proposal.number for draft in drafts]),
         )
         origin = drafts[0].proposal.origin
         numbers = [draft.proposal.number for draft in drafts]
@@ -133,3 +138,12 @@ class CandidateMaker:
 
     def _normalized(self, states: list[Array]) -> Tensor:
         return self.normalizer.normalize(torch.tensor(np.stack(states), device=self.sampler.denoise.device))
+
+
+def folded(seed: int) -> int:
+    """A seed that keys have room for: small ones as they are, of others a hash, so that no two share their noise."""
+    most = 2 ** (SEED_BITS - 1)
+    if -most <= seed < most:
+        return seed
+    digest = hashlib.blake2b(str(seed).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True) >> 64 - SEED_BITS

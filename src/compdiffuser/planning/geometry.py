@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,14 @@ from torch import Tensor
 from compdiffuser.types import Array
 
 
-def like(numbers: Any, places: Tensor) -> Tensor:
-    """Numbers as a tensor of the same kind as `places`."""
-    return torch.tensor(numbers, dtype=places.dtype, device=places.device)
+def like(numbers: tuple[Any, ...], places: Tensor) -> Tensor:
+    """Numbers as a tensor of the same kind as `places`; copied to a device once, as a GPU is waited for to do so."""
+    return _copied(numbers, places.dtype, places.device)
+
+
+@lru_cache(maxsize=1024)
+def _copied(numbers: tuple[Any, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.tensor(numbers, dtype=dtype, device=device)
 
 
 def to_boxes(places: Tensor, low: Tensor, high: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ class Guide:
             (each, torch.tensor([other is each for other in steered], device=device)[chains.chain])
             for each in kinds.values()
         ]
-        self.alone = len(self.parts) == 1 and all(each is not None for each in steered)
+        self.alone = len(self.parts) == 1 and all(each is self.parts[0][0] for each in steered)
         guided = [None if steering is None else course for course, steering in zip(courses, steered, strict=True)]
         self.pins = self._pinned(guided)
         self.along = self._along(guided)

@@ -51,6 +51,8 @@ TESTS: dict[str, str] = {
 """Names of the tests, and what it means to fail one."""
 WHOLE = ("steps", "ends")
 """Tests of whether a plan leads from its start to its goal at all."""
+UNLIKE = ("reconstruction", "support", "passage")
+"""Tests of whether single chunks are like the data."""
 STEERED = ("avoid", "valid", "via")
 """Tests of whether a plan keeps to what steers it."""
 
@@ -148,37 +150,20 @@ class Judge:
 
         Rows that are `unchanged` [M] since they were certified are not asked again whether they are like the data.
         """
-        usual = self.calibration
         merged = consistent(chunks, chains, self.overlap, self.blending)
         asked = slice(None) if unchanged is None else (~unchanged).nonzero()[:, 0]
-        errors = self._of(asked, merged, self._errors(merged[asked], chains.key[asked]))
-        scores = worst(errors, chains)
+        chunkwise = self._chunkwise(merged, chains, asked)
         steps, gaps = self._steps_and_gaps(merged, chains)
-        measures = {"steps": steps, "ends": gaps, "reconstruction": scores / usual.threshold(self.certify)}
-        unlike = errors / usual.threshold(self.certify)
-        chunkwise = {"reconstruction": errors}
-        if self.support is not None:
-            far = self._of(asked, merged, self.support.stray(self.space.places(merged[asked])))
-            chunkwise["support"] = far
-            measures["support"] = worst(far, chains) / self.support.threshold(self.certify)
-            unlike = torch.maximum(unlike, far / self.support.threshold(self.certify))
-        if self.support is not None and self.support.passages is not None:
-            passages = self.support.passages
-            aside = self._of(asked, merged, passages.aside(self.space.places(merged[asked])) / passages.limit)
-            chunkwise["passage"], measures["passage"] = aside, worst(aside, chains)
-            unlike = torch.maximum(unlike, aside)
-        if usual.groups:
-            paths = list(self.space.groups(merged).values())
-            chunkwise["contact"] = alone(paths, usual.groups)
-            measures["contact"] = worst(chunkwise["contact"], chains) / usual.most_alone(self.certify)
-        if self.postures is not None:
-            chunkwise["dynamics"] = self.postures.oddity(merged)
-            measures["dynamics"] = worst(chunkwise["dynamics"], chains) / self.postures.threshold(self.certify)
+        worsts = {name: worst(values, chains) for name, (values, _) in chunkwise.items()}
+        measures = {
+            "steps": steps,
+            "ends": gaps,
+            **{name: worsts[name] / most for name, (_, most) in chunkwise.items()},
+        }
         # A GPU is waited for once for all of them, not for each.
         rows = torch.stack(list(measures.values()), dim=1).tolist()
-        strangest = zip(
-            *(worst_chunk(values, chains) for values in torch.stack(list(chunkwise.values())).cpu()), strict=True
-        )
+        every = torch.stack([values for values, _ in chunkwise.values()]).cpu()
+        strangest = zip(*(worst_chunk(values, chains) for values in every), strict=True)
         verdicts = [
             Verdict(dict(zip(measures, row, strict=True)), chunks=dict(zip(chunkwise, numbers, strict=True)))
             for row, numbers in zip(rows, strangest, strict=True)
@@ -190,12 +175,35 @@ class Judge:
                 replace(verdict, measures={**verdict.measures, **one.measures}, where=one.where)
                 for verdict, one in zip(verdicts, found, strict=True)
             ]
-            strange = (unlike > 1).tolist()
+            unlike = [chunkwise[name][0] / chunkwise[name][1] for name in UNLIKE if name in chunkwise]
+            strange = (torch.stack(unlike).amax(dim=0) > 1).tolist()
             broken = [
                 sorted({*one.broken, *(k for k, wrong in enumerate(strange[chains.rows(c)]) if wrong)})
                 for c, one in enumerate(found)
             ]
-        return Judged(scores.tolist(), overlap_distances(chunks, chains, self.overlap).tolist(), verdicts, broken)
+        scores = worsts["reconstruction"].tolist()
+        return Judged(scores, overlap_distances(chunks, chains, self.overlap).tolist(), verdicts, broken)
+
+    def _chunkwise(self, merged: Tensor, chains: Chains, asked: Tensor | slice) -> dict[str, tuple[Tensor, float]]:
+        """Of each test that is made chunk by chunk, what was measured [M] and the most that passes.
+
+        Only the rows `asked` for are compared with the data; others measure 0.
+        """
+        usual, places = self.calibration, self.space.places(merged[asked])
+        errors = self._errors(merged[asked], chains.key[asked])
+        found = {"reconstruction": (self._of(asked, merged, errors), usual.threshold(self.certify))}
+        if self.support is not None:
+            far = self._of(asked, merged, self.support.stray(places))
+            found["support"] = far, self.support.threshold(self.certify)
+        if self.support is not None and self.support.passages is not None:
+            passages = self.support.passages
+            found["passage"] = self._of(asked, merged, passages.aside(places) / passages.limit), 1.0
+        if usual.groups:
+            paths = list(self.space.groups(merged).values())
+            found["contact"] = alone(paths, usual.groups), usual.most_alone(self.certify)
+        if self.postures is not None:
+            found["dynamics"] = self.postures.oddity(merged), self.postures.threshold(self.certify)
+        return found
 
     def _errors(self, chunks: Tensor, key: Tensor) -> Tensor:
         usual = self.calibration

@@ -88,7 +88,8 @@ class Passages:
         count = min(NEAR, len(self.legs))
         if self._tree is None:
             return torch.cdist(here, self._middles).topk(count, largest=False).indices
-        return torch.from_numpy(self._tree.query(here.numpy(), range(1, count + 1))[1])
+        # Of a place that is not finite any will do: no leg crosses there.
+        return torch.from_numpy(self._tree.query(here.nan_to_num(0, 0, 0).numpy(), range(1, count + 1))[1])
 
     @cached_property
     def _middles(self) -> Tensor:

@@ -180,11 +180,10 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the candidates, ready for JSON; numbers that are not finite become None."""
-        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS if name != "candidates"}
+        arrays = {name: _finite_list(getattr(self, name)) for name in _ARRAYS if name != "candidates"}
         plain = {"n_chunks": self.n_chunks, "length": self.length, "ok": self.ok, **arrays, **self._rest()}
-        for name in ("score", "overlap_distance"):
+        for name in ("length", "score", "overlap_distance", "confidence"):
             plain[name] = _finite(plain[name])
-        plain["scores"] = [_finite(score) for score in plain["scores"]]
         measures = {name: _finite(share) for name, share in self.verdict.measures.items()}
         plain["verdict"] = {
             "failed": list(self.verdict.failed),
@@ -265,3 +264,11 @@ def _sentences(found: Mapping[str, Any]) -> dict[str, str]:
 def _finite(number: float) -> float | None:
     """As JSON has it."""
     return number if np.isfinite(number) else None
+
+
+def _finite_list(array: Array) -> list[Any]:
+    """The same of an array."""
+    plain = array.astype(object)
+    plain[~np.isfinite(array)] = None
+    found: list[Any] = plain.tolist()
+    return found

@@ -10,13 +10,16 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.problem import Chunks, one_each, real
+from compdiffuser.types import UserError
 
 
 class PlanCache:
@@ -29,7 +32,7 @@ class PlanCache:
     def plan_batch(
         self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: int | Sequence[int] = 0, **options: Any
     ) -> list[Plan]:
-        """As the planner's own; `options` are the same for all problems."""
+        """As the planner's own; `options` are the same for all problems. Raises UserError for functions among them."""
         starts, goals = real(starts, "starts are real numbers"), real(goals, "goals are real numbers")
         chunks = [n_chunks] * len(starts) if isinstance(n_chunks, int | str) else list(n_chunks)
         seeds = one_each(seed, len(starts), "seeds")
@@ -44,9 +47,10 @@ class PlanCache:
 
 
 def fingerprint(planner: Planner) -> str:
-    """What tells planners apart: weights, calibration, recorded segments, roadmap, and sampler.
+    """What tells planners apart: weights, calibration, recorded segments, roadmap, sampler, and map.
 
     Not the device, on which the digits of a plan depend: plans made on a GPU may be followed where there is none.
+    Raises UserError for a map that is a function.
     """
     settings: dict[str, Any] = {
         "calibration": planner.calibration.to_dict(),
@@ -55,6 +59,8 @@ def fingerprint(planner: Planner) -> str:
         "space": planner.space.to_dict(),
         "chunks": {"most": planner.preset.chunks.most, "stride": planner.preset.chunks.stride},
     }
+    if planner.known:
+        settings["known"] = planner.known
     tensors = list(planner.denoise.denoiser.state_dict().values())
     if planner.support is not None:
         settings |= planner.support.described()
@@ -65,7 +71,18 @@ def fingerprint(planner: Planner) -> str:
 
 
 def _digest(plain: Any, *parts: bytes) -> str:
-    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, default=_plain).encode())
     for part in parts:
         digest.update(part)
     return digest.hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know, all of it: text of an array or a function leaves out what tells it from another."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"kind": type(value).__name__, **{each.name: getattr(value, each.name) for each in fields(value)}}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if callable(value):
+        raise UserError(f"plans cannot be cached where they depend on a function: {value!r}")
+    return str(value)

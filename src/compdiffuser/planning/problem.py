@@ -109,11 +109,19 @@ def chunk_choices(
     most: int,
 ) -> list[list[int]]:
     """The K up to `most` that each problem tries, by how far its groups go in straight `lines` and on known `ways`."""
-    if n_chunks == "auto":
+    chunks = each_chunks(n_chunks, len(lines))
+    if chunks == "auto":
         return [automatic(line, way, usual, most) for line, way in zip(lines, ways, strict=True)]
+    return [[k] for k in chunks]
+
+
+def each_chunks(n_chunks: Chunks, count: int) -> Literal["auto"] | list[int]:
+    """One K for each of `count` problems, or "auto". Raises UserError for anything else."""
     if isinstance(n_chunks, str):
-        raise UserError(f"chunks must be 'auto' or a number, not '{n_chunks}'")
-    return [[k] for k in one_each(n_chunks, len(lines), "numbers of chunks", least=1, most=MOST_CHUNKS)]
+        if n_chunks != "auto":
+            raise UserError(f"chunks must be 'auto' or a number, not '{n_chunks}'")
+        return "auto"
+    return one_each(n_chunks, count, "numbers of chunks", least=1, most=MOST_CHUNKS)
 
 
 def automatic(lines: Sequence[float], way: Sequence[float] | None, usual: Calibration, most: int) -> list[int]:

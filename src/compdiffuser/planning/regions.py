@@ -97,7 +97,7 @@ class Box(Region):
         object.__setattr__(self, "high", tuple(map(max, first, second)))
 
     def distance(self, places: Tensor) -> Tensor:
-        return to_boxes(places, like([self.low], places), like([self.high], places))[..., 0]
+        return to_boxes(places, like((self.low,), places), like((self.high,), places))[..., 0]
 
     def numbers(self) -> list[float]:
         return [*self.low, *self.high]
@@ -172,6 +172,9 @@ class Grown(Region):
     region: Region
     margin: float
 
+    def __post_init__(self) -> None:
+        check_margin(self.margin)
+
     @property
     def group(self) -> str | None:
         return self.region.group
@@ -203,7 +206,7 @@ def region(text: str) -> Region:
     try:
         if margin:
             return Grown(region(f"{kind}:{rest}"), float(margin))
-        if kind == Outside.kind and rest:
+        if kind == Outside.kind and rest.partition(":")[0] in KINDS:
             return Outside(region(rest))
         if kind not in KINDS:
             raise ValueError
@@ -215,12 +218,17 @@ def region(text: str) -> Region:
 
 def grown(regions: Sequence[Region], margin: float) -> tuple[Region, ...]:
     """The regions with a margin around each. Raises UserError for one that is no length."""
-    if not is_finite(margin) or margin < 0:
-        raise UserError(f"a margin is a number of metres from 0 on, not {brief(margin)}")
+    check_margin(margin)
     for each in regions:
         if not isinstance(each, Region):
             raise UserError(f"a region is a Disc, a Box, a Polygon, Outside or Walls, not {brief(each)}")
     return tuple(Grown(each, margin) for each in regions) if margin else tuple(regions)
+
+
+def check_margin(margin: float) -> None:
+    """Raises UserError for a margin that is no length."""
+    if not is_finite(margin) or margin < 0:
+        raise UserError(f"a margin is a number of metres from 0 on, not {brief(margin)}")
 
 
 def writable(each: Region) -> bool:

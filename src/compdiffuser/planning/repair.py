@@ -18,7 +18,7 @@ from torch import Tensor
 
 from compdiffuser.planning.detours import Rest
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.problem import checked
+from compdiffuser.planning.problem import MOST_CANDIDATES, checked, one_each
 from compdiffuser.planning.regions import Region
 from compdiffuser.planning.search import Search
 from compdiffuser.planning.steering import Cost, Steering, Valid
@@ -132,6 +132,8 @@ def renewal(
     steering = replace(given.joined(replace(planner.known, avoid=())), avoid=(*plan.avoid, *new))
     here = plan.states[0] if at is None else np.asarray(at)
     here = checked(here[None], "state", planner.space, planner.normalizer)[0]
+    (most,) = one_each(n_candidates, 1, "numbers of candidates", 1, MOST_CANDIDATES)
+    (seed,) = one_each(seed, 1, "seeds")
     rest = Rest.of(planner, plan, here, steering, executed, passed)
     planner.ground.check(rest.steering, here, plan.goal, planner.asked, planner.preset.maze)
     if not rest.concerned:
@@ -139,7 +141,7 @@ def renewal(
     chunks, held, closed = rest.renewed()
     wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
     return Search(
-        rest.anchor if held[0] else here, plan.goal, [len(chunks)], n_candidates, seed, min(wave, n_candidates),
+        rest.anchor if held[0] else here, plan.goal, [len(chunks)], most, seed, min(wave, most),
         planner.config.refine is not None, planner.config.score, {len(chunks): chunks.to(planner.device)},
         course=rest.course(chunks, closed), held={len(chunks): held},
     )  # fmt: skip

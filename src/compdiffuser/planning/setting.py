@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -15,7 +15,15 @@ from torch import Tensor
 from compdiffuser.compose.merge import merged_length, split
 from compdiffuser.planning.goals import endings, whole_goals
 from compdiffuser.planning.moves import split_groups
-from compdiffuser.planning.problem import MOST_CANDIDATES, Chunks, checked, chunk_choices, distances, one_each
+from compdiffuser.planning.problem import (
+    MOST_CANDIDATES,
+    Chunks,
+    checked,
+    chunk_choices,
+    distances,
+    each_chunks,
+    one_each,
+)
 from compdiffuser.planning.roadmap import length, paced
 from compdiffuser.planning.search import Search
 from compdiffuser.planning.steering import Course, Steering
@@ -86,12 +94,13 @@ def set_out(
         raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
     most = one_each(n_candidates, len(starts), "numbers of candidates", 1, MOST_CANDIDATES)
     seeds = one_each(seed, len(starts), "seeds")
+    chunks = each_chunks(n_chunks, len(starts))
     steered = each_steering(steering, planner.known, len(starts))
     ends = endings(goals, normalizer, planner._recorded, space, planner.asked, planner._recorded_postures)
     targets = np.stack([found[0] for found in ends]) if ends else goals
     places = [space.places(normalizer.normalize(torch.from_numpy(each))) for each in (starts, targets)]
     settings = _settings(planner, starts, goals, places, steered, n_ways)
-    choices = _choices(planner, settings, n_chunks, places)
+    choices = _choices(planner, settings, chunks, places)
     wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
     refine, score = planner.config.refine is not None, planner.config.score
     openings = [_opening(planner, each, ks) for each, ks in zip(settings, choices, strict=True)]
@@ -100,7 +109,7 @@ def set_out(
     return [
         Search(
             starts[p], goals[p], ks, most[p], seeds[p], wave, refine, score, scaffolds, opening,
-            endings=ends[p], course=each.course, still=_still(planner, starts[p], goals[p], each, n_chunks),
+            endings=ends[p], course=each.course, still=_still(planner, starts[p], goals[p], each, chunks),
         )
         for each, ks, opening, scaffolds in zip(settings, choices, openings, laid, strict=True)
         for p in (each.problem,)
@@ -151,12 +160,11 @@ def _settings(
 
 
 def _choices(
-    planner: Planner, settings: Sequence[Setting], n_chunks: Chunks, places: Sequence[Tensor]
+    planner: Planner, settings: Sequence[Setting], chunks: Literal["auto"] | Sequence[int], places: Sequence[Tensor]
 ) -> list[list[int]]:
     """The K that each setting tries."""
     rows = [each.problem for each in settings]
-    several = len(rows) > len(places[0])  # more ways than problems
-    given = [n_chunks[p] for p in rows] if several and not isinstance(n_chunks, int | str) else n_chunks
+    given = chunks if chunks == "auto" else [chunks[p] for p in rows]
     lines = distances(places[0][rows], places[1][rows], planner.space, planner.calibration)
     sizes = planner.space.sizes
     far = [
@@ -255,11 +263,14 @@ def _whole(planner: Planner, paths: Sequence[Tensor], starts: Tensor) -> Sequenc
     return [path[: len(places)] for path, places in zip(states, paths, strict=True)]
 
 
-def _still(planner: Planner, start: Array, goal: Array, setting: Setting, n_chunks: Chunks) -> Tensor | None:
+def _still(
+    planner: Planner, start: Array, goal: Array, setting: Setting, chunks: Literal["auto"] | Sequence[int]
+) -> Tensor | None:
     """A chunk [1, H, D] that stays at the start, where all that is asked for at the goal is there already."""
+    single = chunks == "auto" or chunks[setting.problem] == 1
     passes = setting.course is not None and bool(setting.course.steering.via)
     columns = [column for group in planner.asked for column in group.columns]
-    if n_chunks not in ("auto", 1) or passes or not np.array_equal(start[columns], goal[columns]):
+    if not single or passes or not np.array_equal(start[columns], goal[columns]):
         return None
     state = planner.normalizer.normalize(torch.from_numpy(start))
     return state.to(planner.device).expand(1, planner.model.horizon, -1).clone()

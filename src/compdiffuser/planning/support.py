@@ -137,8 +137,10 @@ class Support:
 
     def _by_tree(self, own: Tensor) -> Tensor:
         assert self._tree is not None
-        far, _ = self._tree.query(own.flatten(0, 1).numpy())
-        return torch.from_numpy(far).to(own.dtype).view(own.shape[:2]).amax(dim=1)
+        queries = own.flatten(0, 1)
+        finite = queries.isfinite().all(dim=1)
+        far = torch.from_numpy(self._tree.query(queries.nan_to_num(0, 0, 0).numpy())[0])
+        return far.masked_fill(~finite, torch.nan).to(own.dtype).view(own.shape[:2]).amax(dim=1)
 
     def _of_groups(self, segments: Tensor) -> list[Tensor]:
         if not self.sizes:

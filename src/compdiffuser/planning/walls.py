@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from compdiffuser.domains.mazes import Maze
-from compdiffuser.planning.geometry import like, to_boxes
+from compdiffuser.planning.geometry import to_boxes
 from compdiffuser.planning.regions import Box, Region
 from compdiffuser.types import Array, UserError
 
@@ -35,7 +35,7 @@ class Walls(Region):
     def distance(self, places: Tensor) -> Tensor:
         left, right, bottom, top = self.maze.extent
         around = Box((left, bottom), (right, top)).distance(places)
-        walls, free = self._boxes
+        walls, free = _bounds(self, places.dtype, places.device)
         far = places.new_full(places.shape[:-1], torch.inf)
         # One of the two is 0: to walls from where it is free, to free cells from inside a wall.
         to_wall = torch.minimum(_nearest(places, walls, far), (-around).clamp(min=0))
@@ -53,11 +53,17 @@ class Walls(Region):
         return _joined(self.maze, self.maze.walls), _joined(self.maze, ~self.maze.walls)
 
 
-def _nearest(places: Tensor, boxes: Array, otherwise: Tensor) -> Tensor:
-    """Distance of places [..., n] from the nearest of some boxes [b, 2, 2], 0 inside one: [...]."""
-    if not len(boxes):
+@lru_cache(maxsize=64)
+def _bounds(walls: Walls, dtype: torch.dtype, device: torch.device) -> list[Tensor]:
+    """Low and high corners [2, b, 2] of its walls and of its free cells, copied to a device once."""
+    return [torch.tensor(boxes.swapaxes(0, 1), dtype=dtype, device=device) for boxes in walls._boxes]
+
+
+def _nearest(places: Tensor, bounds: Tensor, otherwise: Tensor) -> Tensor:
+    """Distance of places [..., n] from the nearest of some boxes [2, b, 2], 0 inside one: [...]."""
+    low, high = bounds
+    if not len(low):
         return otherwise
-    low, high = like(boxes[:, 0], places), like(boxes[:, 1], places)
     return to_boxes(places, low, high).clamp(min=0).amin(dim=-1)
 
 

@@ -72,9 +72,9 @@ class Steered:
                 break
             if all(differ(way.places, other.places, APART * roadmap.radius) for other in found):
                 found.append(way)
-            roadmap = roadmap.dearer(paced(way.places, POINTS), DEARER)
             if len(found) == count:
                 break
+            roadmap = roadmap.dearer(paced(way.places, POINTS), DEARER)
         return found
 
     def preferred(self, ways: Sequence[Way]) -> list[Way]:

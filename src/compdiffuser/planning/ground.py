@@ -45,6 +45,14 @@ class Ground:
         low, high = (np.array(each)[self.space.columns] for each in (self.normalizer.low, self.normalizer.high))
         return self.calibration.step * float((high - low).max()) / 2
 
+    @cached_property
+    def parts(self) -> int:
+        """Points of a step that are looked at, enough for nearly all of the data's; of longer ones less room is known.
+
+        It is the same for all plans, so that what is found of one depends on no other.
+        """
+        return min(max(math.ceil(self.step / FINE), 1), MOST_PARTS)
+
     def gap(self, group: Group) -> float:
         """Metres that a certified plan may end from its goal."""
         moves = self.calibration.moves
@@ -84,14 +92,10 @@ class Ground:
 
     def between(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Points on the way of states [M, H, D]: [M, n, D], and how far each is from the next in metres [M, n − 1]."""
-        apart = self._apart(states)
-        furthest = float(apart.max()) if apart.numel() else 0.0
-        # States that are not finite fail every test, which is no reason to fail the batch.
-        parts = min(max(math.ceil(furthest / FINE), 1), MOST_PARTS) if math.isfinite(furthest) else MOST_PARTS
-        shares = torch.arange(parts, device=states.device, dtype=states.dtype) / parts
+        shares = torch.arange(self.parts, device=states.device, dtype=states.dtype) / self.parts
         steps = states[:, :-1, None] + shares[:, None] * states.diff(dim=1)[:, :, None]
         points = torch.cat([steps.flatten(1, 2), states[:, -1:]], dim=1)
-        return points, apart.repeat_interleave(parts, dim=1) / parts
+        return points, self._apart(states).repeat_interleave(self.parts, dim=1) / self.parts
 
     def clear(self, steering: Steering, number: int, base: Array) -> Clear:
         """Whether straight lines of the group of that number are free, while all else is as in the state `base` [D]."""

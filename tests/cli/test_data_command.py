@@ -1,6 +1,7 @@
 """`compdiffuser data`: make, info, plot, list."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,15 @@ def test_the_installed_command_returns_the_exit_code():
         pytest.skip("the package is not installed")
     for arguments, code in ((["data", "info", "nothing"], 2), (["data", "make"], 2), (["data", "list"], 0)):
         assert subprocess.run([command, *arguments], capture_output=True).returncode == code
+
+
+def test_output_that_nobody_reads_to_its_end_is_no_failure():
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = "import sys; from compdiffuser.cli import main; sys.exit(main(['data', '--help']))"
+    ended = subprocess.run([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 @pytest.mark.parametrize("command", ["make", "info", "plot", "list"])

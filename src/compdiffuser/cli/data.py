@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from compdiffuser.types import counted
+
 if TYPE_CHECKING:
     from compdiffuser.presets import Preset
     from compdiffuser.types import Episodes
@@ -95,7 +97,7 @@ class Info:
 
     def run(self) -> int:
         from compdiffuser.data import storage
-        from compdiffuser.data.advice import on_jumps
+        from compdiffuser.data.advice import on_jumps, on_precision
         from compdiffuser.data.statistics import statistics
         from compdiffuser.domains import Space
 
@@ -108,7 +110,7 @@ class Info:
             "path": str(path) if path else None,
             **episodes.describe(),
             "statistics": statistics(episodes, known) if known and known.maze else None,
-            "notes": on_jumps(episodes, space),
+            "notes": on_jumps(episodes, space) + on_precision(episodes, space),
             "manifest": manifest,
         }
         if self.json:
@@ -209,7 +211,7 @@ def _print_description(description: dict[str, Any]) -> None:
     if description["path"]:
         console.print(description["path"], highlight=False, soft_wrap=True)
     console.print(
-        f"{description['episodes']:,} episodes, {description['states']:,} states; "
+        f"{counted(description['episodes'], 'episode')}, {counted(description['states'], 'state')}; "
         f"{length['min']} to {length['max']} states each, median {length['median']:g}\n",
         highlight=False,
     )

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from small_parts import small, small_planner
 
@@ -137,6 +138,15 @@ def test_a_goal_is_the_balls_place(soccer, tmp_path, capsys):
     assert plan["goal"][2:] == [8, 8]
     assert {"steps", "ends", "contact"} <= set(plan["verdict"]["measures"])
     assert {path.name for path in tmp_path.iterdir()} >= {"plan.png", "plan.gif"}
+
+
+def test_a_film_shows_no_chunk_before_its_turn(monkeypatch, tmp_path):
+    films = []
+    monkeypatch.setattr("compdiffuser.plotting.plans.animate_denoising", lambda frames, *_, **__: films.append(frames))
+    main(["plan", UMAZE, *ENDS, *POOR, "--gif", str(tmp_path / "film.gif")])
+    drawn = np.isfinite(films[0]).all(axis=(2, 3))  # by frame and chunk
+    assert drawn[0].tolist() == [True, False]
+    assert drawn[-1].all()
 
 
 @pytest.mark.parametrize(

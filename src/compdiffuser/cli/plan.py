@@ -257,9 +257,12 @@ class Frames:
 
     def animate(self, planner: Planner, plan: Any, path: Path) -> None:
         """Show how the chosen candidate took shape."""
+        import numpy as np
         import torch
 
         from compdiffuser.plotting.plans import animate_denoising
 
-        frames = planner.normalizer.denormalize(torch.stack(self.seen[plan.candidate])).cpu().numpy()
+        seen = torch.stack(self.seen[plan.candidate])
+        frames = planner.normalizer.denormalize(seen).cpu().numpy()
+        frames[(seen == 0).all(dim=3).all(dim=2).cpu().numpy()] = np.nan  # chunks whose turn has not come
         animate_denoising(frames, path, space=plan.space, maze=plan.maze, start=plan.start, goal=plan.goal)

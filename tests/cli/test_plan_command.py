@@ -170,3 +170,8 @@ def test_a_plan_is_steered_by_several_regions_and_waypoints(capsys):
     assert plan["avoid"] == ["disc:9,9,1~0.1", "box:7,7,8,8@agent~0.1"]
     assert plan["via"] == ["1,0"]
     assert {"avoid", "via"} <= set(plan["verdict"]["measures"])
+
+
+def test_fewer_plans_than_were_asked_for_are_told(capsys):
+    assert main(["plan", UMAZE, *ENDS, *POOR, "--plans", "3"]) == 3
+    assert "plans     1 of 3: no further certified one that takes another way was found" in capsys.readouterr().out

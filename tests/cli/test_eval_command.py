@@ -162,7 +162,10 @@ def test_a_result_says_from_what_its_plans_began(planner, capsys):
 
 def test_a_planner_without_environment_is_told(planner, monkeypatch):
     monkeypatch.setattr(planner, "preset", replace(MEDIUM, domain=replace(MEDIUM.domain, make=None)), raising=False)
-    with pytest.raises(UserError, match="cannot be evaluated"):
+    monkeypatch.setattr(
+        "compdiffuser.cli.contestants.chosen_controller", lambda *given: pytest.fail("one is asked for")
+    )
+    with pytest.raises(UserError, match=r"cannot be evaluated; .* --domain FILE\.py"):
         Eval("mine").run()
 
 

@@ -199,3 +199,10 @@ def test_a_plan_keeps_the_clock_of_its_data(tmp_path):
     assert replace(plan, step_seconds=None).times is None
     with pytest.raises(UserError, match="a step takes some seconds"):
         replace(plan, step_seconds=0.0)
+
+
+def test_a_file_of_another_kind_is_no_plan(tmp_path):
+    table = tmp_path / "plan.csv"
+    table.write_text("1,2\n")
+    with pytest.raises(UserError, match=r"plan\.csv' is not a plan written by Plan\.save: it is no \.npz file"):
+        Plan.load(table)

@@ -219,6 +219,8 @@ class Plan:
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan that `save` wrote."""
         try:
+            if os.path.isfile(path) and not zipfile.is_zipfile(path):  # of which NumPy says that it may be pickled
+                raise UserError("it is no .npz file")
             with np.load(path, allow_pickle=False) as file:
                 _check_sizes(file.zip)
                 meta = json.loads(str(file["meta"]))

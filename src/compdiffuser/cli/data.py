@@ -75,6 +75,8 @@ class Make:
         from compdiffuser.data.walking import recorded
         from compdiffuser.presets import preset
 
+        if any(number is not None and number < 1 for number in (self.episodes, self.workers, self.seed + 1)):
+            return  # refused, so that nothing is replaced
         path = self.out or storage.file_of(self.name)
         found = (storage.manifest_of(path) if path.exists() else None) or {}
         usual = recorded(preset(self.name)).episodes

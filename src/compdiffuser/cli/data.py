@@ -63,7 +63,7 @@ class Make:
         if self.json:
             _print_json({"path": str(path), **manifest})
         else:
-            size = f"{manifest['episodes']:,} episodes, {manifest['states']:,} states"
+            size = f"{counted(manifest['episodes'], 'episode')}, {counted(manifest['states'], 'state')}"
             print(f"{path}: {size}, sha256 {manifest['sha256'][:12]}…")
             if manifest.get("blown_up"):
                 print(f"simulations that blew up, and were recorded again: {manifest['blown_up']}")

@@ -225,5 +225,7 @@ class Eval:
         if self.tasks != "all" and not all(number.strip().isdigit() for number in numbers):
             raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")
         tasks = None if self.tasks == "all" else [int(number) for number in numbers]
+        if tasks is not None and len(set(tasks)) < len(tasks):
+            raise UserError(f"each task is evaluated once, but some are named twice in '{self.tasks}'")
         words: dict[str, Literal["auto", "default"]] = {"auto": "auto", "default": "default"}
         return tasks, words[self.chunks] if self.chunks in words else int(self.chunks)

@@ -206,3 +206,10 @@ def test_a_file_of_another_kind_is_no_plan(tmp_path):
     table.write_text("1,2\n")
     with pytest.raises(UserError, match=r"plan\.csv' is not a plan written by Plan\.save: it is no \.npz file"):
         Plan.load(table)
+
+
+def test_a_plan_is_shown_by_its_places():
+    states = np.linspace([0, 1, 7, 8, 0.1], [4, 5, 7, 8, 0.7], 4).astype(np.float32)
+    space = Space((0, 1, 2, 15, 16), (Group("agent", (0, 1)), Group("ball", (3, 4))))
+    shown = repr(Plan(states, states[None], states[0], states[-1], overlap=0, space=space))
+    assert shown.startswith("Plan([0.0, 1.0, 8.0, 0.1] -> [4.0, 5.0, 8.0, 0.7]: 4 states, 1 chunk, ")

@@ -108,10 +108,11 @@ class Plan:
             raise UserError(f"{given} do not lie in a space of {len(self.space.dims)}: {', '.join(self.space.names)}")
 
     def __repr__(self) -> str:
-        """In a line; the arrays are long."""
+        """In a line: places alone, since the arrays are long."""
+        here, there = ([round(float(x), 3) for x in self.space.places(end)] for end in (self.start, self.goal))
         sizes = f"{counted(len(self.states), 'state')}, {counted(self.n_chunks, 'chunk')}"
         about = f"{sizes}, {self.length:.1f} m, {self.verdict}"
-        return f"Plan({self.start.tolist()} -> {self.goal.tolist()}: {about})"
+        return f"Plan({here} -> {there}: {about})"
 
     @property
     def ok(self) -> bool:

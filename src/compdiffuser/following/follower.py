@@ -65,8 +65,8 @@ class PlanFollower:
     def reset(self, observations: Array, goals: Array) -> None:
         """Plan for all E episodes in one batch: observations [E, obs], goals [E, goal]. Raises UserError for others."""
         if np.ndim(observations) != 2 or np.ndim(goals) != 2 or len(observations) != len(goals):
-            shapes = f"{list(np.shape(observations))} and {list(np.shape(goals))}"
-            raise UserError(f"episodes begin with observations [E, obs] and goals [E, goal], not of shapes {shapes}")
+            about = "episodes begin with observations [E, obs] and goals [E, goal], not of shapes"
+            raise UserError(f"{about} {np.shape(observations)}, {np.shape(goals)}")
         episodes = len(observations)
         self._goals = self.space.planned(goals)
         self._step = self._calls = 0
@@ -89,9 +89,10 @@ class PlanFollower:
     def act(self, observations: Array, active: Array) -> Array:
         """Actions [E, act] that follow the plans; lost agents among the `active` [E] get new plans first."""
         if np.shape(observations)[:1] != (len(self.plans),) or np.shape(active) != (len(self.plans),):
-            shapes = f"{list(np.shape(observations))} and {list(np.shape(active))}"
-            began = f"{counted(len(self.plans), 'episode')} began with reset"
-            raise UserError(f"{began}; observations and active are of all of them, not of shapes {shapes}")
+            about = "began with reset; observations and active are of all of them, not of shapes"
+            raise UserError(
+                f"{counted(len(self.plans), 'episode')} {about} {np.shape(observations)}, {np.shape(active)}"
+            )
         self._track(observations)
         self._watch_falls(observations, active)
         off = self._off(observations)

@@ -107,11 +107,15 @@ class Episodes:
         Where an episode has an action fewer than states, the last is 0. `times` [L] are seconds, or `rate` is how many
         states a second has. Raises UserError where the arrays do not fit each other.
         """
+        if rate is not None and not 0 < rate < np.inf:
+            raise UserError(f"the rate is a number of states a second above 0, not {rate}")
         seen = [np.asarray(each, np.float32) for each in observations]
         for number, each in enumerate(seen):
             if each.ndim != 2 or not len(each) or each.shape[1] != seen[0].shape[1]:
                 expected = "[L, obs] with at least a state, obs the same for all"
                 raise UserError(f"episode {number} has observations of shape {list(each.shape)}, expected {expected}")
+            if not np.isfinite(each).all():
+                raise UserError(f"episode {number} has observations that are not finite")
         lengths = np.array([len(each) for each in seen], np.int64)
         done = [np.zeros((len(each), 0), np.float32) for each in seen] if actions is None else _paired(actions, lengths)
         clock = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -1,6 +1,7 @@
 """`compdiffuser data`: make, info, plot, list."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,13 @@ def test_what_takes_the_place_of_another_dataset_says_so(capsys):
     assert "3 episodes of seed 0 take the place of 2 of seed 0 in" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("wrong", [["--episodes", "0"], ["--episodes", "3", "--workers", "0"]])
+def test_what_is_refused_takes_the_place_of_nothing(wrong, made, capsys):
+    name, file = "pointmaze-medium-stitch-v0", made["pointmaze-medium-stitch-v0"]
+    assert main(["data", "make", name, "--out", str(file), *wrong]) == 2
+    assert "take the place of" not in capsys.readouterr().err
+
+
 def test_output_for_people(made, capsys):
     path = made["pointmaze-medium-stitch-v0"]
     assert main(["data", "info", str(path)]) == 0
@@ -92,6 +100,7 @@ def test_data_of_ones_own_is_described_and_drawn_without_a_maze(home, capsys):
         (["plot", "pointmaze-giant-stitch-v0"], "is not made yet; make it with: compdiffuser data make"),
         (["make", "pointmaze-giant-stitch-v0", "--episodes", "0"], "the number of episodes is at least 1, not 0"),
         (["make", "robotics-pointmaze-umaze-v0", "--source", "official"], "has no official file"),
+        (["make", "pointmaze-giant-stitch-v0", "--expert", "ant"], "is recorded without an expert"),
         (["info", "missing.npz"], "there is no file missing.npz"),
     ],
 )
@@ -111,6 +120,15 @@ def test_the_installed_command_returns_the_exit_code():
         pytest.skip("the package is not installed")
     for arguments, code in ((["data", "info", "nothing"], 2), (["data", "make"], 2), (["data", "list"], 0)):
         assert subprocess.run([command, *arguments], capture_output=True).returncode == code
+
+
+def test_output_that_nobody_reads_to_its_end_is_no_failure():
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = "import sys; from compdiffuser.cli import main; sys.exit(main(['data', '--help']))"
+    ended = subprocess.run([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 @pytest.mark.parametrize("command", ["make", "info", "plot", "list"])

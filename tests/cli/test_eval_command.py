@@ -162,7 +162,10 @@ def test_a_result_says_from_what_its_plans_began(planner, capsys):
 
 def test_a_planner_without_environment_is_told(planner, monkeypatch):
     monkeypatch.setattr(planner, "preset", replace(MEDIUM, domain=replace(MEDIUM.domain, make=None)), raising=False)
-    with pytest.raises(UserError, match="cannot be evaluated"):
+    monkeypatch.setattr(
+        "compdiffuser.cli.contestants.chosen_controller", lambda *given: pytest.fail("one is asked for")
+    )
+    with pytest.raises(UserError, match=r"cannot be evaluated; .* --domain FILE\.py"):
         Eval("mine").run()
 
 
@@ -174,6 +177,7 @@ def test_a_planner_without_environment_is_told(planner, monkeypatch):
         ({"candidates": 0}, "at least 1 candidate, not 0"),
         ({"chunks": "0"}, "'auto' or at least 1, not '0'"),
         ({"tasks": "1,x"}, "not '1,x'"),
+        ({"tasks": "2,1,2"}, "some are named twice in '2,1,2'"),
     ],
 )
 def test_bad_options_of_the_command_are_named(wrong, sentence):

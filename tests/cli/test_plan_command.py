@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from small_parts import small, small_planner
 
@@ -139,6 +140,15 @@ def test_a_goal_is_the_balls_place(soccer, tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} >= {"plan.png", "plan.gif"}
 
 
+def test_a_film_shows_no_chunk_before_its_turn(monkeypatch, tmp_path):
+    films = []
+    monkeypatch.setattr("compdiffuser.plotting.plans.animate_denoising", lambda frames, *_, **__: films.append(frames))
+    main(["plan", UMAZE, *ENDS, *POOR, "--gif", str(tmp_path / "film.gif")])
+    drawn = np.isfinite(films[0]).all(axis=(2, 3))  # by frame and chunk
+    assert drawn[0].tolist() == [True, False]
+    assert drawn[-1].all()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -160,3 +170,8 @@ def test_a_plan_is_steered_by_several_regions_and_waypoints(capsys):
     assert plan["avoid"] == ["disc:9,9,1~0.1", "box:7,7,8,8@agent~0.1"]
     assert plan["via"] == ["1,0"]
     assert {"avoid", "via"} <= set(plan["verdict"]["measures"])
+
+
+def test_fewer_plans_than_were_asked_for_are_told(capsys):
+    assert main(["plan", UMAZE, *ENDS, *POOR, "--plans", "3"]) == 3
+    assert "plans     1 of 3: no further certified one that takes another way was found" in capsys.readouterr().out

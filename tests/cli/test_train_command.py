@@ -77,6 +77,12 @@ def own_file(name: str, dims: int = 4, states: int = 40, largest: float = 3.0) -
     return name
 
 
+def test_episodes_of_one_state_each_are_refused_before_the_work(home, monkeypatch, capsys):
+    monkeypatch.setattr("compdiffuser.training.loop.Updater.update", lambda *given: pytest.fail("something is trained"))
+    assert main(["train", own_file("single.npz", states=1), *SMALL, "--width", "16", "--depth", "1"]) == 2
+    assert "every episode has a single state, so that nothing moves" in capsys.readouterr().err
+
+
 def test_a_controller_of_own_data_acts_in_its_range_on_the_dims_asked_for(home, capsys):
     own_file("mine.npz")
     small = ["--steps", "2", "--batch", "4", "--device", "cpu", "--out", "walker"]

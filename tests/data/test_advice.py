@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from compdiffuser.data.advice import _padded, on_windows
+from compdiffuser.data.advice import _padded, on_precision, on_windows
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE
@@ -25,6 +25,15 @@ def test_long_chunks_of_short_episodes_are_told():
 def test_episodes_that_are_left_out_are_told():
     (told,) = on_windows(episodes(100, 10), ChunkConfig(64, 24, front_padding=0))
     assert told.startswith("1 of 2 episodes are left out")
+
+
+def test_places_that_float32_cannot_tell_apart_are_told():
+    path = np.cumsum(np.full((50, 2), 0.1), axis=0)
+    ends = np.arange(50) == 49
+    near, far = (Episodes.from_terminals(path + offset, path, ends) for offset in ((0, 4e3), (0, 5e6)))
+    assert on_precision(near, PLANE) == []
+    (told,) = on_precision(far, PLANE)
+    assert told.startswith("agent y reaches 5,000,005, where float32 only knows every 0.5")
 
 
 @pytest.mark.parametrize(("front", "back", "stride"), [(3, 0, 1), (0, 4, 1), (5, 5, 2)])

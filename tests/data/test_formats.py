@@ -222,3 +222,14 @@ def test_minari_downloads_what_is_not_here(monkeypatch, tmp_path):
     with pytest.raises(UserError, match=r"Minari dataset 'D4RL/pointmaze/umaze-v2' cannot be loaded"):
         load("minari:D4RL/pointmaze/umaze-v2")
     assert asked == ["D4RL/pointmaze/umaze-v2"]
+
+
+@pytest.mark.parametrize("rate", [0, -3, float("nan")])
+def test_a_rate_that_is_none_is_told(rate):
+    with pytest.raises(UserError, match=f"states a second above 0, not {rate}"):
+        Episodes.from_lists([np.zeros((3, 2))], rate=rate)
+
+
+def test_lists_that_are_not_finite_are_told():
+    with pytest.raises(UserError, match="episode 1 has observations that are not finite"):
+        Episodes.from_lists([np.zeros((3, 2)), np.full((2, 2), np.nan)])

@@ -64,3 +64,10 @@ def test_given_dimensions_stay():
     proposal = propose(walks(40, 4), own_preset("mine").planning((2, 3)), False, dims_given=True)
     assert proposal.preset.space.dims == (2, 3)
     assert len(proposal.reasons) == 2
+
+
+def test_sizes_that_are_given_are_not_told_as_proposed():
+    *_, told = propose(walks(40, 2), own_preset("mine"), False, sizes_given=("width", "steps")).reasons
+    assert told == "depth 3, batch 128: there is no GPU"
+    reasons = propose(walks(40, 2), own_preset("mine"), False, sizes_given=ON_CPU).reasons
+    assert not any("GPU" in reason for reason in reasons)

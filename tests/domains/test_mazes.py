@@ -75,3 +75,6 @@ def test_a_drawing_and_its_description_give_the_same_maze():
     for rows in ([], [""], ["##", "#"]):
         with pytest.raises(UserError, match="one or more and equally long"):
             Maze.drawn("bad", rows, 1.0, (0.0, 0.0))
+    with pytest.raises(UserError, match="and not with 'X'"):
+        Maze.drawn("bad", ["XXX", "X.X", "XXX"], 1.0, (0.0, 0.0))
+    assert again.walled([[3.0, -3.0], [1.0, -3.0], [1.0, -1.0]]).tolist() == [False, True]

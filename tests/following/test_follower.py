@@ -55,6 +55,20 @@ def test_all_episodes_are_planned_in_one_call_and_followed_to_the_goal(by):
     assert np.linalg.norm(at - GOAL, axis=1).max() < 0.1
 
 
+def test_shapes_that_are_not_of_all_episodes_are_told():
+    policy = PlanFollower(OraclePlanner("medium"), MEDIUM)
+    at = np.tile(START, (2, 1))
+    with pytest.raises(UserError, match="0 episodes began with reset"):
+        policy.act(at, np.ones(2, bool))
+    for wrong in ((START, GOAL), (at, at[:1])):
+        with pytest.raises(UserError, match=r"begin with observations \[E, obs\] and goals \[E, goal\], not of shapes"):
+            policy.reset(*wrong)
+    policy.reset(at, np.tile(GOAL, (2, 1)))
+    for wrong in ((at[:1], np.ones(1, bool)), (at, np.ones(3, bool))):
+        with pytest.raises(UserError, match="2 episodes began with reset; observations and active are of all of them"):
+            policy.act(*wrong)
+
+
 def test_progress_never_goes_backwards():
     policy = follower(replan=False)
     rng, seen = np.random.default_rng(0), []

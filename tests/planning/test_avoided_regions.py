@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from compdiffuser import Box, Disc, Outside, Polygon, UserError, Walls
+from compdiffuser import Box, Disc, Outside, Polygon, Steering, UserError, Walls, Waypoint
 from compdiffuser.domains.mazes import maze
 from compdiffuser.planning.regions import Grown, bare, grown, region, writable
+from compdiffuser.planning.setting import each_steering
 
 ARROW = Polygon(((0, 0), (4, 0), (4, 4), (2, 1), (0, 4)))
 GIANT = Walls(maze("giant"))
@@ -94,3 +95,16 @@ def test_what_is_no_region_is_told_in_a_sentence(make, said):
         make()
     assert said in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_a_steering_holds_waypoints_and_regions_whatever_they_are_given_as():
+    made = Steering(via=[(4, 4), Waypoint((8, 8), of="ball")], avoid=Disc((1, 2), 3))
+    assert made == Steering.of([(4, 4), Waypoint((8, 8), of="ball")], [Disc((1, 2), 3)])
+    with pytest.raises(UserError, match="a region is a Disc"):
+        Steering(avoid=["disc:1,2,3"])
+
+
+@pytest.mark.parametrize("wrong", [[None, {"via": [(4, 4)]}], "via", {"via": (4, 4)}])
+def test_what_is_no_steering_is_told(wrong):
+    with pytest.raises(UserError, match=r"teer.* Steering.*, not "):
+        each_steering(wrong, Steering(), 2)

@@ -199,3 +199,17 @@ def test_a_plan_keeps_the_clock_of_its_data(tmp_path):
     assert replace(plan, step_seconds=None).times is None
     with pytest.raises(UserError, match="a step takes some seconds"):
         replace(plan, step_seconds=0.0)
+
+
+def test_a_file_of_another_kind_is_no_plan(tmp_path):
+    table = tmp_path / "plan.csv"
+    table.write_text("1,2\n")
+    with pytest.raises(UserError, match=r"plan\.csv' is not a plan written by Plan\.save: it is no \.npz file"):
+        Plan.load(table)
+
+
+def test_a_plan_is_shown_by_its_places():
+    states = np.linspace([0, 1, 7, 8, 0.1], [4, 5, 7, 8, 0.7], 4).astype(np.float32)
+    space = Space((0, 1, 2, 15, 16), (Group("agent", (0, 1)), Group("ball", (3, 4))))
+    shown = repr(Plan(states, states[None], states[0], states[-1], overlap=0, space=space))
+    assert shown.startswith("Plan([0.0, 1.0, 8.0, 0.1] -> [4.0, 5.0, 8.0, 0.7]: 4 states, 1 chunk, ")

@@ -25,6 +25,10 @@ def planner(tiny) -> Planner:
     return Planner(tiny, device="cpu", config=QUICK)
 
 
+def test_a_planner_is_told_in_a_line(planner):
+    assert repr(planner) == f"Planner({planner.preset.name}: agent x, agent y; chunks of 32 states; on cpu)"
+
+
 def test_a_plan_has_the_length_its_chunks_give_and_everything_said_of_it(planner):
     plan = planner.with_config(certify=STRICT).plan([0, 0], [3, 3], n_chunks=3, n_candidates=5)
     assert plan.states.shape == (3 * 32 - 2 * 12, 2)

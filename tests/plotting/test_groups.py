@@ -82,3 +82,9 @@ def test_places_of_more_numbers_are_projected(count):
     np.testing.assert_array_equal(drawn, 0)
     if count == 3:
         np.testing.assert_allclose(planes(space, np.array([0, 0, 2.0]))[0], [0, 2], atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [LINE, LINE[:, :3], LINE[0, :2]])
+def test_a_path_that_holds_no_positions_is_not_drawn(wrong):
+    with pytest.raises(UserError, match=r"holds positions \[n, 2\] or \[n, 4\], not an array of shape"):
+        track_planes(BALL.space, wrong)

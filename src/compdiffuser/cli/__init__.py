@@ -1,7 +1,7 @@
 """The command line. Every command is a frozen dataclass with a `run()` that returns the exit code.
 
 Exit codes: 0 done · 1 a worker process failed · 2 a user's mistake, or something ran out, told in one sentence ·
-3 a plan that could not be certified.
+3 a plan that could not be certified · 141 nobody read the output to its end.
 """
 
 from __future__ import annotations
@@ -94,7 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _refuse_repetition(given)
         for file in files:
             load_worlds(file)
-        command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=given)
+        try:
+            command: Command = tyro.cli(Commands, prog="compdiffuser", description=DESCRIPTION, args=given)
+        finally:
+            sys.stdout.flush()  # the help, after which it exits
         code = command.run()
         sys.stdout.flush()  # here, a full disk can still be told
         return code
@@ -105,6 +108,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         return _failed(str(error) or "interrupted", 130)
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _unread():
+            return 141  # as where a program is ended by SIGPIPE
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             return _failed(f"'{brief(str(error.filename))}' is too long for the name of a file")
         if (short := shortage(error)) is None:
@@ -117,9 +122,23 @@ def _failed(sentence: str, code: int = 2) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop()
     print(f"compdiffuser: {sentence}", file=sys.stderr)
     return code
+
+
+def _unread() -> bool:
+    """Whether nobody reads standard output any more, as after `| head`; then the rest is dropped."""
+    try:
+        print(flush=True)  # what could not be written may have left the buffer
+    except BrokenPipeError:
+        _drop()
+        return True
+    return False
+
+
+def _drop() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse_repetition(arguments: Sequence[str]) -> None:

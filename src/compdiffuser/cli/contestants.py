@@ -78,6 +78,7 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
 
     made = configured_planner(options)
     preset = made.preset
+    refuse_nowhere(options.name, preset)
     chunks = chunks_of(options, asked, preset)
     candidates = options.candidates or CANDIDATES["default" if options.sampler == "default" else "paper"]
     controller = chosen_controller(options, preset)
@@ -172,6 +173,7 @@ def baseline(options: Eval) -> Contestant:
         command = f"compdiffuser train {options.name} --method {options.method}"
         raise UserError(f"there is no checkpoint at '{run}'; train one with: {command}")
     checkpoint = load(folder, options.method)
+    refuse_nowhere(options.name, checkpoint.preset)
     trained = len(checkpoint.seeds)
     seeds = options.seeds or trained
     if seeds > trained:
@@ -182,6 +184,13 @@ def baseline(options: Eval) -> Contestant:
     return Contestant(
         checkpoint.preset, lambda seed: checkpoint.policy(seed, device), seeds, limit, lambda: identity
     )  # fmt: skip
+
+
+def refuse_nowhere(name: str, preset: Preset) -> None:
+    """Raise UserError where no simulator is known in which `name` could act."""
+    if preset.domain.make is None:
+        why = "was trained on data without a known environment, so it cannot be evaluated"
+        raise UserError(f"'{name}' {why}; a world of your own is told with --domain FILE.py")
 
 
 def refuse_planner_options(options: Eval) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from compdiffuser.types import counted
+
 if TYPE_CHECKING:
     from compdiffuser.presets import Preset
     from compdiffuser.types import Episodes
@@ -61,7 +63,7 @@ class Make:
         if self.json:
             _print_json({"path": str(path), **manifest})
         else:
-            size = f"{manifest['episodes']:,} episodes, {manifest['states']:,} states"
+            size = f"{counted(manifest['episodes'], 'episode')}, {counted(manifest['states'], 'state')}"
             print(f"{path}: {size}, sha256 {manifest['sha256'][:12]}…")
             if manifest.get("blown_up"):
                 print(f"simulations that blew up, and were recorded again: {manifest['blown_up']}")
@@ -73,6 +75,8 @@ class Make:
         from compdiffuser.data.walking import recorded
         from compdiffuser.presets import preset
 
+        if any(number is not None and number < 1 for number in (self.episodes, self.workers, self.seed + 1)):
+            return  # refused, so that nothing is replaced
         path = self.out or storage.file_of(self.name)
         found = (storage.manifest_of(path) if path.exists() else None) or {}
         usual = recorded(preset(self.name)).episodes
@@ -95,7 +99,7 @@ class Info:
 
     def run(self) -> int:
         from compdiffuser.data import storage
-        from compdiffuser.data.advice import on_jumps
+        from compdiffuser.data.advice import on_jumps, on_precision
         from compdiffuser.data.statistics import statistics
         from compdiffuser.domains import Space
 
@@ -108,7 +112,7 @@ class Info:
             "path": str(path) if path else None,
             **episodes.describe(),
             "statistics": statistics(episodes, known) if known and known.maze else None,
-            "notes": on_jumps(episodes, space),
+            "notes": on_jumps(episodes, space) + on_precision(episodes, space),
             "manifest": manifest,
         }
         if self.json:
@@ -209,7 +213,7 @@ def _print_description(description: dict[str, Any]) -> None:
     if description["path"]:
         console.print(description["path"], highlight=False, soft_wrap=True)
     console.print(
-        f"{description['episodes']:,} episodes, {description['states']:,} states; "
+        f"{counted(description['episodes'], 'episode')}, {counted(description['states'], 'state')}; "
         f"{length['min']} to {length['max']} states each, median {length['median']:g}\n",
         highlight=False,
     )

@@ -110,7 +110,6 @@ class Eval:
         self._check_outputs()
         contestant = self.contestant()
         preset, pictures = contestant.preset, self._pictures()
-        self._refuse_nowhere(preset)
         pictures.check_task(preset, tasks)
         runs, first = self._far(contestant) if self.engine == "ray" else self._here(contestant, tasks)
         if self.json:
@@ -140,10 +139,10 @@ class Eval:
 
     def check(self, preset: Preset) -> None:
         """Raise UserError for options with which what is trained for a dataset could not be evaluated."""
-        from compdiffuser.cli.contestants import plan_config, refuse_planner_options
+        from compdiffuser.cli.contestants import plan_config, refuse_nowhere, refuse_planner_options
         from compdiffuser.evaluation.problems import Task
 
-        self._refuse_nowhere(preset)
+        refuse_nowhere(self.name, preset)
         for task in self.task_numbers() or ():
             Task(task, 0).check(preset.domain)
         if self.method in PLANNERS:
@@ -197,10 +196,6 @@ class Eval:
         if self.out is not None:
             write_json(self.out, contestant.summary(runs))
 
-    def _refuse_nowhere(self, preset: Preset) -> None:
-        if preset.domain.make is None:
-            raise UserError(f"'{self.name}' was trained on data without a known environment, so it cannot be evaluated")
-
     def _pictures(self) -> Pictures:
         from compdiffuser.evaluation.pictures import Pictures
 
@@ -230,5 +225,7 @@ class Eval:
         if self.tasks != "all" and not all(number.strip().isdigit() for number in numbers):
             raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")
         tasks = None if self.tasks == "all" else [int(number) for number in numbers]
+        if tasks is not None and len(set(tasks)) < len(tasks):
+            raise UserError(f"each task is evaluated once, but some are named twice in '{self.tasks}'")
         words: dict[str, Literal["auto", "default"]] = {"auto": "auto", "default": "default"}
         return tasks, words[self.chunks] if self.chunks in words else int(self.chunks)

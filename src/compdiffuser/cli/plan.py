@@ -121,7 +121,7 @@ class Plan:
             others = {"others": [other.to_dict() for other in plan.others]} if self.plans > 1 else {}
             print(json.dumps({**plan.to_dict(), **others}))
         else:
-            tell(plan, [path for path in (self.png, self.poses, self.gif, self.save) if path])
+            tell(plan, [path for path in (self.png, self.poses, self.gif, self.save) if path], self.plans)
         return 0 if plan.ok else 3
 
     def _ends(self) -> int | tuple[list[float], list[float]]:
@@ -181,8 +181,8 @@ CANDIDATES = {"default": 64, "paper": 40, "authors": 40}
 BEGINNINGS = {"noise": "noise", "scaffold": "a scaffold", "refined": "another candidate, refined"}
 
 
-def tell(plan: Any, files: list[Path]) -> None:
-    """The plan in a few lines."""
+def tell(plan: Any, files: list[Path], asked: int = 1) -> None:
+    """The plan in a few lines; of several that were `asked` for, those that were found."""
     size = f"{counted(len(plan.states), 'state')} in {counted(plan.n_chunks, 'chunk')}"
     print(f"plan      {size}, {plan.length:.1f} m")
     print(f"verdict   {plan.verdict}")
@@ -192,6 +192,8 @@ def tell(plan: Any, files: list[Path]) -> None:
     print(f"time      {plan.seconds:.2f} s")
     for number, other in enumerate(plan.others, 2):
         print(f"plan {number}    {len(other.states)} states, {other.length:.1f} m, {other.verdict}")
+    if (found := 1 + len(plan.others)) < asked:
+        print(f"plans     {found} of {asked}: no further certified one that takes another way was found")
     for path in files:
         print(f"written   {path}")
     sys.stdout.flush()
@@ -257,9 +259,12 @@ class Frames:
 
     def animate(self, planner: Planner, plan: Any, path: Path) -> None:
         """Show how the chosen candidate took shape."""
+        import numpy as np
         import torch
 
         from compdiffuser.plotting.plans import animate_denoising
 
-        frames = planner.normalizer.denormalize(torch.stack(self.seen[plan.candidate])).cpu().numpy()
+        seen = torch.stack(self.seen[plan.candidate])
+        frames = planner.normalizer.denormalize(seen).cpu().numpy()
+        frames[(seen == 0).all(dim=3).all(dim=2).cpu().numpy()] = np.nan  # chunks whose turn has not come
         animate_denoising(frames, path, space=plan.space, maze=plan.maze, start=plan.start, goal=plan.goal)

@@ -9,7 +9,7 @@ import torch
 
 from compdiffuser.cli.parsing import dimensions
 from compdiffuser.data import storage
-from compdiffuser.data.proposal import Proposal, propose
+from compdiffuser.data.proposal import ON_CPU, Proposal, propose
 from compdiffuser.models.denoiser import Denoiser
 from compdiffuser.planning.recipes import Recipe
 from compdiffuser.planning.training import normalizer_of, windows_of
@@ -34,8 +34,19 @@ def proposed(options: Train, preset: Preset, on_gpu: bool) -> Proposal:
         preset = preset.planning(dimensions(options.dims))
     return propose(
         storage.load(options.dataset), preset, on_gpu, dims_given=options.dims is not None, horizon=options.horizon,
-        overlap=options.overlap, stride=options.stride,
+        overlap=options.overlap, stride=options.stride, sizes_given=_sizes_given(options),
     )  # fmt: skip
+
+
+def _sizes_given(options: Train) -> set[str]:
+    """Which of width, depth, batch and steps are not for us to propose."""
+    if options.preset != "default":
+        return set(ON_CPU)
+    given = {name for name in ON_CPU if getattr(options, name) is not None}
+    given |= {setting.partition("=")[0].strip() for setting in options.set}
+    if options.architecture is not None:
+        given |= {"width", "depth"}
+    return given if options.time_limit is None else given | {"steps"}
 
 
 def how_long(episodes: Episodes, preset: Preset, recipe: Recipe, device: torch.device) -> str:

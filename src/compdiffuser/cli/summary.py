@@ -32,7 +32,7 @@ def show(summary: Mapping[str, Any]) -> None:
         begun = ", ".join(f"{count} {origin}" for origin, count in summary["plans"].items() if count)
         console.print(f"plans by what they began from: {begun}")
     console.print(
-        f"{summary['episodes']} episodes ({counted(len(summary['seeds']), 'seed')}), "
+        f"{counted(summary['episodes'], 'episode')} ({counted(len(summary['seeds']), 'seed')}), "
         f"at most {summary['steps_limit']} steps, "
         f"{summary['data']} data"
         + (f", planning {sum(summary['planning_seconds']):.1f} s" if "planning_seconds" in summary else "")

@@ -127,7 +127,7 @@ class Train:
     def _run_planner(self) -> int:
         from compdiffuser.cli.proposing import how_long
         from compdiffuser.data import storage
-        from compdiffuser.data.advice import on_jumps, on_windows
+        from compdiffuser.data.advice import on_jumps, on_precision, on_windows
         from compdiffuser.planning.training import train_planner
         from compdiffuser.runs import choose_device
 
@@ -136,7 +136,8 @@ class Train:
         episodes, out = storage.load(self.dataset), self._out(preset.label)
         if proposal:
             advise([*proposal.reasons, how_long(episodes, preset, recipe, device)])
-        advise(on_jumps(episodes, preset.space) + on_windows(episodes, preset.chunks))
+        space = preset.space
+        advise(on_jumps(episodes, space) + on_precision(episodes, space) + on_windows(episodes, preset.chunks))
         checkpoint = train_planner(
             episodes, preset, out, model=recipe.model, config=recipe.training, objective=recipe.objective,
             recipe=self.preset, device=device, method=self.method, manifest=storage.origin_of(self.dataset)[1],

@@ -10,6 +10,8 @@ from compdiffuser.types import Array, Episodes, counted
 
 JUMP, USUAL = 10, 0.95
 """A step that is so many times as long as this share of all steps is a jump."""
+COARSE = 0.1
+"""Share of a usual step below which the spacing of float32 goes without a word."""
 MOST_PADDING = 0.5
 """Share of the states in windows that may be copies of an episode's first or last one without a word."""
 
@@ -52,6 +54,23 @@ def on_jumps(episodes: Episodes, space: Space) -> list[str]:
         f"{counted(len(jumps), 'step')} within episodes {'is' if len(jumps) == 1 else 'are'} more than {JUMP} times as "
         f"long as {USUAL:.0%} of all, the longest {where}; if episodes end there, say so in the file"
     ]
+
+
+def on_precision(episodes: Episodes, space: Space) -> list[str]:
+    """A sentence on places so far from the origin, such as a map's eastings, that float32 cannot tell steps apart."""
+    planned = space.planned(episodes.observations)
+    inside = ~episodes.terminals[:-1]
+    for column in space.columns:
+        steps = np.abs(np.diff(planned[:, column]))[inside]
+        moved = steps[steps > 0]
+        far = np.float32(np.abs(planned[:, column]).max(initial=0))
+        spacing = float(np.spacing(far))
+        if len(moved) and spacing > COARSE * np.median(moved):
+            return [
+                f"{space.names[column]} reaches {far:,.0f}, where float32 only knows every {spacing:.2g}: steps are "
+                f"rounded; take an offset from all places before they are stored"
+            ]
+    return []
 
 
 def _padded(lengths: Array, span: int, front: int, back: int) -> float:

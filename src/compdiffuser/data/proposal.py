@@ -7,6 +7,7 @@ with its reason. What a user asks for stays.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,8 +47,12 @@ def propose(
     horizon: int | None = None,
     overlap: int | None = None,
     stride: int | None = None,
+    sizes_given: Collection[str] = (),
 ) -> Proposal:
-    """The proposal for `episodes`. Chunks stay where they are given, dimensions also where their world is known."""
+    """The proposal for `episodes`. Chunks stay where they are given, dimensions also where their world is known.
+
+    No reason tells of the sizes that are given, which take the place of those proposed.
+    """
     reasons = []
     if not dims_given and preset.domain.make is None and preset.domain.maze is None:
         preset, why = _planned(episodes, preset)
@@ -55,8 +60,10 @@ def propose(
     chunks, why = _chunks(episodes, preset.space, horizon, overlap, stride)
     sizes = ON_GPU if on_gpu else ON_CPU
     machine = "there is a GPU" if on_gpu else "there is no GPU"
-    network = f"width {sizes['width']}, depth {sizes['depth']}, batch {sizes['batch']}, {sizes['steps']:,} updates"
-    return Proposal(replace(preset, chunks=chunks), dict(sizes), (*reasons, why, f"{network}: {machine}"))
+    told = {name: f"{name} {size}" for name, size in sizes.items()} | {"steps": f"{sizes['steps']:,} updates"}
+    network = ", ".join(text for name, text in told.items() if name not in sizes_given)
+    reasons += [why, f"{network}: {machine}"] if network else [why]
+    return Proposal(replace(preset, chunks=chunks), dict(sizes), tuple(reasons))
 
 
 def _planned(episodes: Episodes, preset: Preset) -> tuple[Preset, str]:

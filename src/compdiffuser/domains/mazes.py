@@ -52,10 +52,15 @@ class Maze:
 
     @classmethod
     def drawn(cls, name: str, rows: Sequence[str], unit: float, origin: tuple[float, float], row_sign: int = 1) -> Maze:
-        """A maze from its picture, row by row: `#` is a wall. Raises UserError where rows are not equally long."""
+        """A maze from its picture, row by row: `#` is a wall, `.` or a space is free.
+
+        Raises UserError where rows are not equally long, or hold other marks.
+        """
         pictured = not isinstance(rows, str) and all(isinstance(row, str) for row in rows)
         if not pictured or not rows or len({len(row) for row in rows}) > 1 or not rows[0]:
             raise UserError(f"the rows of maze '{brief(name)}' are one or more and equally long, not {brief(rows)}")
+        if others := sorted(set("".join(rows)) - set("#. ")):
+            raise UserError(f"a maze is drawn with '#' for walls and '.' for free cells, and not with '{others[0]}'")
         walls = np.array([[mark == "#" for mark in row] for row in rows])
         walls.flags.writeable = False
         return cls(name, walls, float(unit), (float(origin[0]), float(origin[1])), row_sign)
@@ -90,6 +95,7 @@ class Maze:
 
     def walled(self, path: Array, parts: int = 1) -> Array:
         """Which steps of a path [n, 2] pass through a wall, [n − 1] bool; looked at in as many `parts` each."""
+        path = np.asarray(path)
         shares = np.linspace(0, 1, parts, endpoint=False)[:, None]
         passed = path[:-1, None] + shares * np.diff(path, axis=0)[:, None]  # [n − 1, parts, 2]
         hit: Array = np.asarray(self.in_wall(passed).any(axis=1))

@@ -159,10 +159,13 @@ def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tup
 def experts_for(preset: Preset, folder: Path | None = None) -> tuple[Expert, ...]:
     """The experts that move a dataset's body, as shipped, or one of them from `folder`; none where it needs none.
 
-    Raises UserError where there is none, where it is of another body, and where it must be told its heading.
+    Raises UserError where there is none, where none is needed or one of another body, and where it must be told its
+    heading.
     """
     body, noise = preset.domain.body, preset.recording.noise if preset.recording else 0.0
     if not body.experts:
+        if folder is not None:
+            raise UserError(f"'{preset.name}' is recorded without an expert, so '{folder}' has nothing to move")
         return ()
     given = None if folder is None else load_expert(folder, noise)[0]
     bodies = [expert_config(name).body for name in body.experts]

@@ -22,7 +22,7 @@ from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import Chunks
 from compdiffuser.planning.steering import Waypoint
 from compdiffuser.presets import Preset
-from compdiffuser.types import Array
+from compdiffuser.types import Array, UserError, counted
 
 PHASE = 24
 """Planned states ahead among which the nearest in place and posture is looked for."""
@@ -63,7 +63,10 @@ class PlanFollower:
         self.planning_seconds = 0.0
 
     def reset(self, observations: Array, goals: Array) -> None:
-        """Plan for all E episodes in one batch: observations [E, obs], goals [E, goal]."""
+        """Plan for all E episodes in one batch: observations [E, obs], goals [E, goal]. Raises UserError for others."""
+        if np.ndim(observations) != 2 or np.ndim(goals) != 2 or len(observations) != len(goals):
+            about = "episodes begin with observations [E, obs] and goals [E, goal], not of shapes"
+            raise UserError(f"{about} {np.shape(observations)}, {np.shape(goals)}")
         episodes = len(observations)
         self._goals = self.space.planned(goals)
         self._step = self._calls = 0
@@ -85,6 +88,11 @@ class PlanFollower:
 
     def act(self, observations: Array, active: Array) -> Array:
         """Actions [E, act] that follow the plans; lost agents among the `active` [E] get new plans first."""
+        if np.shape(observations)[:1] != (len(self.plans),) or np.shape(active) != (len(self.plans),):
+            about = "began with reset; observations and active are of all of them, not of shapes"
+            raise UserError(
+                f"{counted(len(self.plans), 'episode')} {about} {np.shape(observations)}, {np.shape(active)}"
+            )
         self._track(observations)
         self._watch_falls(observations, active)
         off = self._off(observations)

@@ -108,10 +108,11 @@ class Plan:
             raise UserError(f"{given} do not lie in a space of {len(self.space.dims)}: {', '.join(self.space.names)}")
 
     def __repr__(self) -> str:
-        """In a line; the arrays are long."""
+        """In a line: places alone, since the arrays are long."""
+        here, there = ([round(float(x), 3) for x in self.space.places(end)] for end in (self.start, self.goal))
         sizes = f"{counted(len(self.states), 'state')}, {counted(self.n_chunks, 'chunk')}"
         about = f"{sizes}, {self.length:.1f} m, {self.verdict}"
-        return f"Plan({self.start.tolist()} -> {self.goal.tolist()}: {about})"
+        return f"Plan({here} -> {there}: {about})"
 
     @property
     def ok(self) -> bool:
@@ -218,6 +219,8 @@ class Plan:
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan that `save` wrote."""
         try:
+            if os.path.isfile(path) and not zipfile.is_zipfile(path):  # of which NumPy says that it may be pickled
+                raise UserError("it is no .npz file")
             with np.load(path, allow_pickle=False) as file:
                 _check_sizes(file.zip)
                 meta = json.loads(str(file["meta"]))

@@ -88,6 +88,11 @@ class Planner:
             Sampler(self.denoise, config.sampler, config.blending), judge, self.normalizer, highest, led
         )
 
+    def __repr__(self) -> str:
+        """In a line: whose planner it is, and what it plans where."""
+        about = f"{', '.join(self.space.names)}; chunks of {self.model.horizon} states; on {self.device}"
+        return f"Planner({self.preset.name}: {about})"
+
     @property
     def lays(self) -> bool:
         """Whether ways of positions can become whole states."""

@@ -216,9 +216,10 @@ def region(text: str) -> Region:
         raise UserError(f"a region is written {WRITTEN}, not '{brief(text)}'{told}") from None
 
 
-def grown(regions: Sequence[Region], margin: float) -> tuple[Region, ...]:
-    """The regions with a margin around each. Raises UserError for one that is no length."""
+def grown(regions: Region | Sequence[Region], margin: float) -> tuple[Region, ...]:
+    """The regions with a margin around each. Raises UserError for what is no region, and a margin that is no length."""
     check_margin(margin)
+    regions = (regions,) if isinstance(regions, Region) else regions
     for each in regions:
         if not isinstance(each, Region):
             raise UserError(f"a region is a Disc, a Box, a Polygon, Outside or Walls, not {brief(each)}")

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compdiffuser.checks import brief
 from compdiffuser.compose.merge import merged_length, split
 from compdiffuser.planning.goals import endings, whole_goals
 from compdiffuser.planning.moves import split_groups
@@ -123,8 +124,12 @@ def each_steering(
     if isinstance(steering, Steering) or steering is None:
         joined = (steering or Steering()).joined(known)
         return [joined if joined else None] * count
+    if isinstance(steering, str) or not isinstance(steering, Sequence):
+        raise UserError(f"steering is a Steering, or a list of them, not {brief(steering)}")
     if len(steering) != count:
         raise UserError(f"{len(steering)} steerings were given for {count} problems")
+    if wrong := [each for each in steering if not isinstance(each, Steering | None)]:
+        raise UserError(f"each problem is steered by a Steering or None, not by {brief(wrong[0])}")
     every = [(each or Steering()).joined(known) for each in steering]
     return [each if each else None for each in every]
 

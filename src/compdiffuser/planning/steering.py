@@ -81,6 +81,8 @@ class Steering:
     """Whether the way through the data is looked for with all this in mind."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "via", _stops(self.via))
+        object.__setattr__(self, "avoid", grown(self.avoid, 0.0))
         if len(self.via) > MOST_WAYPOINTS or len(self.avoid) > MOST_REGIONS:
             given = f"{len(self.via)} and {len(self.avoid)}"
             raise UserError(f"at most {MOST_WAYPOINTS} waypoints and {MOST_REGIONS} regions steer a plan, not {given}")
@@ -101,15 +103,7 @@ class Steering:
         within: float | None = None,
     ) -> Steering:
         """What a caller gives: places or waypoints, regions and a margin around them. Raises UserError."""
-        if isinstance(via, str) or not isinstance(via, Sequence | np.ndarray):
-            raise UserError(f"via is a list of places, not {brief(via)}")
-        if isinstance(avoid, Region):
-            avoid = (avoid,)
-        stops = tuple(
-            replace(stop, within=stop.within or within) if isinstance(stop, Waypoint) else Waypoint(stop, within=within)
-            for stop in via
-        )
-        return cls(stops, grown(avoid, margin), valid, prefer)
+        return cls(_stops(via, within), grown(avoid, margin), valid, prefer)
 
     def __bool__(self) -> bool:
         return bool(self.via or self.avoid or self.valid or self.prefer)
@@ -124,6 +118,16 @@ class Steering:
     def walled(self) -> bool:
         """Whether there are places where a plan must not be."""
         return bool(self.avoid or self.valid)
+
+
+def _stops(via: Any, within: float | None = None) -> tuple[Waypoint, ...]:
+    """Places or waypoints as waypoints. Raises UserError for what is no list of them."""
+    if isinstance(via, str) or not isinstance(via, Sequence | np.ndarray):
+        raise UserError(f"via is a list of places, not {brief(via)}")
+    return tuple(
+        replace(stop, within=stop.within or within) if isinstance(stop, Waypoint) else Waypoint(stop, within=within)
+        for stop in via
+    )
 
 
 @dataclass(frozen=True)

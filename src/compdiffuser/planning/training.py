@@ -35,7 +35,7 @@ from compdiffuser.runs import only_writer, rank
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.training.run import run_training
-from compdiffuser.types import Episodes
+from compdiffuser.types import Episodes, UserError
 
 REACH = 0.87
 """Normalized distance between the ends of chunks that go furthest, in the giant maze."""
@@ -77,6 +77,8 @@ def train_planner(
     model = chunked(model or usual.model, preset)
     check_levels(objective, formulation(model.formulation))
     episodes = standing(episodes, preset.domain.body)
+    if not (episodes.lengths > 1).any():
+        raise UserError("every episode has a single state, so that nothing moves; does the data say where they end?")
     normalizer = normalizer_of(episodes, preset.space)
     if model.frame == "chunk":
         normalizer = in_chunks(normalizer, windows_of(episodes, preset, normalizer, torch.device("cpu")))

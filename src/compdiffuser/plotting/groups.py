@@ -22,9 +22,13 @@ def planes(space: Space, states: Array) -> list[Array]:
 
 
 def track_planes(space: Space, places: Array) -> list[Array]:
-    """The same of positions [n, P] that stand group after group; the agent's alone will do."""
+    """The same of positions [n, P] that stand group after group; the agent's alone will do. Raises UserError."""
     ends = np.cumsum([len(group.columns) for group in space.positions])
-    tracks = np.split(np.asarray(places, float), ends[:-1], axis=-1)
+    places = np.asarray(places, float)
+    if places.ndim != 2 or places.shape[1] not in ends:
+        known = " or ".join(f"[n, {count}]" for count in ends)
+        raise UserError(f"a path that was taken holds positions {known}, not an array of shape {list(places.shape)}")
+    tracks = np.split(places, ends[:-1], axis=-1)
     return [_plane(group, track) for group, track in zip(space.positions, tracks, strict=True) if track.shape[-1]]
 
 

@@ -382,3 +382,11 @@ def test_a_room_is_everything_but_its_outside(small):
     assert small.plan([0, 0], [3, 3], n_candidates=2, avoid=[room]).verdict.measures["avoid"] >= 0
     with pytest.raises(UserError, match="lies in outside:box"):
         small.plan([0, 0], [4.95, 4.95], avoid=[room])
+
+
+def test_what_is_found_of_a_steered_plan_depends_on_no_other(small):
+    states = torch.linspace(0, 0.5, small.model.horizon)[None, :, None].repeat(2, 1, 2)
+    states[1, 5] = 40  # a jump
+    points, apart = small.ground.between(states)
+    alone = small.ground.between(states[:1])
+    torch.testing.assert_close((points[:1], apart[:1]), alone, rtol=0, atol=0)

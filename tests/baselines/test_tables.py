@@ -28,7 +28,7 @@ def test_measured_figures_stand_beside_them(tmp_path):
     write_json(tmp_path / "qrl.json", result)
     table = TABLES["baselines"](read_results(tmp_path))
     assert "| QRL | – | – | – | 81.5 ± 4.2 | – | – | – | – |" in table
-    assert "Measured here: regenerated data, 3 seeds × 5 tasks × 20 episodes, 1000 steps." in table
+    assert "Measured here: regenerated data, 3 seeds × 5 tasks × 20 episodes, 1,000 steps." in table
 
 
 def test_speed_of_baselines_is_a_table_of_its_own(tmp_path):

@@ -108,7 +108,7 @@ def test_a_gif_is_half_as_large_and_keeps_its_colours(tmp_path):
 
 def test_a_missing_encoder_or_opengl_is_told_with_what_helps(monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(UserError, match=r"pip install 'compdiffuser\[video\]'"):
+    with pytest.raises(UserError, match=r"in your clone: pip install .*'\.\[video\]'"):
         check_video("film.mp4")
     check_video("film.gif")
     monkeypatch.delenv("MUJOCO_GL", raising=False)

@@ -17,7 +17,15 @@ from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.following.decision import Decision
 from compdiffuser.following.settings import Following
 from compdiffuser.following.stops import Stop, stops_of, through
-from compdiffuser.following.tracking import look_ahead, nearest_ahead, pad_paths, receding_chunks, without_loops_between
+from compdiffuser.following.tracking import (
+    aside,
+    look_ahead,
+    nearest_ahead,
+    pad_paths,
+    receding_chunks,
+    scale_of,
+    without_loops_between,
+)
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import Chunks
 from compdiffuser.planning.steering import Waypoint
@@ -26,8 +34,6 @@ from compdiffuser.types import Array, UserError, counted
 
 PHASE = 24
 """Planned states ahead among which the nearest in place and posture is looked for."""
-NEAR = 0.3
-"""Metres off its place that count as much as a posture that is off by what is usual in a plan."""
 
 
 class BatchPlanner(Protocol):
@@ -124,12 +130,10 @@ class PlanFollower:
         agent = list(self.space.positions[0].columns)
         if len(agent) != 2:
             return targets  # there is no one side
-        ahead = targets[:, agent] - self.space.agent(self.space.planned(observations))
-        ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
         turns = np.where(self._alone(), self._since // self.stall, 0)
-        side = np.where(turns % 2 == 1, 1.0, -1.0) * (turns > 0) * 2 * self.look_ahead
         moved = targets.copy()
-        moved[:, agent] += side[:, None] * np.stack([-ahead[:, 1], ahead[:, 0]], axis=1)
+        here = self.space.agent(self.space.planned(observations))
+        moved[:, agent] += 2 * self.look_ahead * aside(targets[:, agent] - here, turns)
         return moved
 
     def _alone(self) -> Array:
@@ -267,16 +271,9 @@ class PlanFollower:
         self._paths = pad_paths(self._tracks)
         self._ways = self.space.places(self._paths)
         if self.following.by == "phase":
-            self._scales = np.stack([self._scale_of(track) for track in self._tracks])
+            self._scales = np.stack([scale_of(track, self.space.columns) for track in self._tracks])
             self._phases = self._paths / self._scales[:, None]
         self._last = np.array([len(track) - 1 for track in self._tracks])
-
-    def _scale_of(self, track: Array) -> Array:
-        """What each number [D] of a planned state is divided by where places and postures are compared at once."""
-        postures = max(len(self.space.dims) - len(self.space.columns), 1)
-        scale = np.maximum(track.std(axis=0), 1e-3) * np.sqrt(postures)
-        scale[self.space.columns] = NEAR
-        return np.asarray(scale)
 
     def _track_of(self, plan: Plan, goal: Array) -> tuple[Array, Array]:
         """The states to follow [n, D], with the goal last, and their times in the plan [n].

@@ -19,6 +19,9 @@ from compdiffuser.types import Array
 Length = Callable[[Array], Array]
 """From differences between places [..., P] to metres [...]: of all positions together, or of the furthest group."""
 
+NEAR = 0.3
+"""Metres off its place that count as much as a posture that is off by what is usual in a plan."""
+
 
 def receding_chunks(n_chunks: int, executed: int, planned: int, delta: int) -> int:
     """K for a new plan: ceil((1 − max(h_exe − δ, 0) / h_comp) · K), at least 1 (the paper's appendix on replanning).
@@ -86,3 +89,18 @@ def look_ahead(
     far = along >= np.broadcast_to(distance, len(paths))[:, None]
     step = np.where(far.any(axis=1), far.argmax(axis=1) + 1, window - 1)
     return np.take_along_axis(ahead, step[:, None], axis=1)[:, 0]
+
+
+def scale_of(states: Array, places: Sequence[int]) -> Array:
+    """What each number [D] of states [T, D] is divided by where `places` and all other columns are compared at once."""
+    others = max(states.shape[1] - len(places), 1)
+    scale = np.maximum(states.std(axis=0), 1e-3) * np.sqrt(others)
+    scale[list(places)] = NEAR
+    return np.asarray(scale)
+
+
+def aside(ahead: Array, turns: Array) -> Array:
+    """Unit vectors [E, 2] across those `ahead`: to the left in odd turns, to the right in even ones, none in turn 0."""
+    ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
+    side = np.where(turns % 2 == 1, 1.0, -1.0) * (turns > 0)
+    return np.asarray(side[:, None] * np.stack([-ahead[:, 1], ahead[:, 0]], axis=1))

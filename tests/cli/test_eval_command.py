@@ -177,6 +177,7 @@ def test_a_planner_without_environment_is_told(planner, monkeypatch):
         ({"candidates": 0}, "at least 1 candidate, not 0"),
         ({"chunks": "0"}, "'auto' or at least 1, not '0'"),
         ({"tasks": "1,x"}, "not '1,x'"),
+        ({"tasks": "²"}, "not '²'"),
         ({"tasks": "2,1,2"}, "some are named twice in '2,1,2'"),
     ],
 )

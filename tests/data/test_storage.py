@@ -75,6 +75,8 @@ def test_a_file_made_elsewhere_trains_with_its_datasets_preset(small, tmp_path):
     assert storage.preset_of(str(small), split="val") is PRESETS["pointmaze-medium-stitch-v0"]
     own = storage.preset_for(str(write(tmp_path / "mine.npz")))
     assert (own.name, own.chunks.horizon, own.maze, own.recording) == ("mine", 64, None, None)
+    with pytest.raises(UserError, match="unknown split 'test'; choose one of train, val"):
+        storage.load(tmp_path / "nothing.npz", "test")
     with pytest.raises(UserError, match=r"there is no file .*nothing\.npz"):
         storage.preset_for(str(tmp_path / "nothing.npz"))
 

@@ -178,8 +178,10 @@ def test_a_policy_can_be_reset_and_used_again():
 def test_bad_settings_are_named():
     with pytest.raises(UserError, match="'arc'"):
         Following(by="arc")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="at least 1 chunk, not 0"):
+    with pytest.raises(UserError, match="n_chunks must be at least 1, not 0"):
         Following(n_chunks=0)
+    with pytest.raises(UserError, match="n_chunks must be a whole number, not 'few'"):
+        Following(n_chunks="few")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="window must be at least 2, not 1"):
         Following(window=1)
     policy = PlanFollower(OraclePlanner("medium"), MEDIUM.planning((0, 1, 5)))

@@ -387,6 +387,6 @@ def test_a_room_is_everything_but_its_outside(small):
 def test_what_is_found_of_a_steered_plan_depends_on_no_other(small):
     states = torch.linspace(0, 0.5, small.model.horizon)[None, :, None].repeat(2, 1, 2)
     states[1, 5] = 40  # a jump
-    points, apart = small.ground.between(states)
-    alone = small.ground.between(states[:1])
+    points, apart = small.ground.between(states, small.ground.parts)
+    alone = small.ground.between(states[:1], small.ground.parts)
     torch.testing.assert_close((points[:1], apart[:1]), alone, rtol=0, atol=0)

@@ -217,12 +217,12 @@ class Eval:
             raise UserError(f"an evaluation needs at least 1 episode per task, not {self.episodes}")
         if self.candidates is not None and self.candidates < 1:
             raise UserError(f"a plan is chosen among at least 1 candidate, not {self.candidates}")
-        if self.chunks not in CHUNKS and not (self.chunks.isdigit() and int(self.chunks) >= 1):
+        if self.chunks not in CHUNKS and not (self.chunks.isdecimal() and int(self.chunks) >= 1):
             raise UserError(f"the number of chunks is 'auto' or at least 1, not '{self.chunks}'")
         if self.engine == "ray" and any((self.plots, self.png, self.video)):
             raise UserError("pictures are drawn of episodes that ran on this machine; leave out --engine ray")
         numbers = self.tasks.split(",")
-        if self.tasks != "all" and not all(number.strip().isdigit() for number in numbers):
+        if self.tasks != "all" and not all(number.strip().isdecimal() for number in numbers):
             raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")
         tasks = None if self.tasks == "all" else [int(number) for number in numbers]
         if tasks is not None and len(set(tasks)) < len(tasks):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import platformdirs
 
+from compdiffuser.checks import member
 from compdiffuser.data import formats
 from compdiffuser.data.fields import episodes_from, finite
 from compdiffuser.files import replacing, sha256, write_json
@@ -58,6 +59,7 @@ def manifest_of(path: Path) -> dict[str, Any] | None:
 
 def locate(name_or_path: str | os.PathLike[str], split: str = "train") -> Path:
     """The file of a known name or a path. Raises UserError where there is none."""
+    member("split", split, ("train", "val"))
     text = os.fspath(name_or_path)
     if text in PRESETS:
         path = file_of(text, split)

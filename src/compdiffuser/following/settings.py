@@ -38,8 +38,8 @@ class Following:
     def __post_init__(self) -> None:
         if self.by not in get_args(By):
             raise UserError(f"plans are followed by 'progress', by 'time' or by 'phase', not by '{self.by}'")
-        if self.n_chunks != "auto" and not self.n_chunks >= 1:
-            raise UserError(f"a plan needs at least 1 chunk, not {self.n_chunks}")
+        if self.n_chunks != "auto":
+            whole(self, "n_chunks")
         whole(self, "window", least=2)  # with a single state nobody gets ahead
         whole(self, *(["patience"] if self.patience is not None else []))
         whole(self, "seed", least=0)

@@ -50,7 +50,7 @@ def _avoided(
     """Metres of room that each chain has too little, in units of how exactly plans end."""
     if not steering.avoid:
         return
-    points, apart = ground.between(states)
+    points, apart = ground.between(states, ground.parts)
     rooms = ground.room(steering.avoid, points)  # [R, M, n]
     # Nobody is asked for more room than its own start and goal have.
     ends = torch.stack([ground.normalizer.denormalize(end) for end in (chains.start, chains.goal)])
@@ -61,8 +61,7 @@ def _avoided(
     # Numbers of regions and points are exact as floats: a GPU is waited for once for all three.
     numbers = torch.stack([room, which.to(room), place.gather(0, which[None])[0].to(room)]).tolist()
     rows = ((metres, int(region), int(point)) for metres, region, point in zip(*numbers, strict=True))
-    parts = apart.shape[1] // max(states.shape[1] - 1, 1)
-    told = [(metres, steering.avoid[region], point // parts) for metres, region, point in rows]
+    told = [(metres, steering.avoid[region], point // ground.parts) for metres, region, point in rows]
     unit = ground.gap(ground.space.positions[0])
     for chain, one in enumerate(found):
         own = told[chains.rows(chain)]
@@ -78,10 +77,9 @@ def _valid(states: Tensor, chains: Chains, steering: Steering, ground: Ground, o
     """The same for a validity function, at points along each step."""
     if steering.valid is None:
         return
-    points, _ = ground.between(states)
+    points, _ = ground.between(states, ground.most_parts)
     flat = points.flatten(0, 1).cpu().numpy().astype(np.float32)
     rooms = told_room(steering.valid(flat), len(flat)).reshape(points.shape[:2])
-    parts = (points.shape[1] - 1) // max(states.shape[1] - 1, 1)
     unit = ground.gap(ground.space.positions[0])
     for chain, one in enumerate(found):
         own = rooms[chains.rows(chain)]
@@ -90,7 +88,7 @@ def _valid(states: Tensor, chains: Chains, steering: Steering, ground: Ground, o
         one.measures["valid"] = max(1 - metres / unit, 0.0)
         one.broken += np.flatnonzero(own.min(axis=1) < 0).tolist()
         if metres < 0:
-            at, count = _time(k, point // max(parts, 1), len(own), states.shape[1], overlap)
+            at, count = _time(k, point // ground.most_parts, len(own), states.shape[1], overlap)
             one.where["valid"] = f"at state {at} of {count}"
 
 

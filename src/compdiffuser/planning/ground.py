@@ -42,8 +42,7 @@ class Ground:
     @cached_property
     def step(self) -> float:
         """Metres between neighbouring states that nearly all of the data's stay below."""
-        low, high = (np.array(each)[self.space.columns] for each in (self.normalizer.low, self.normalizer.high))
-        return self.calibration.step * float((high - low).max()) / 2
+        return self._in_metres(self.calibration.step)
 
     @cached_property
     def parts(self) -> int:
@@ -51,7 +50,12 @@ class Ground:
 
         It is the same for all plans, so that what is found of one depends on no other.
         """
-        return min(max(math.ceil(self.step / FINE), 1), MOST_PARTS)
+        return self._parts(self.calibration.step)
+
+    @cached_property
+    def most_parts(self) -> int:
+        """As many as the longest step of a certified plan needs, for functions: between points nothing is known."""
+        return self._parts(self.calibration.longest_step())
 
     def gap(self, group: Group) -> float:
         """Metres that a certified plan may end from its goal."""
@@ -90,12 +94,12 @@ class Ground:
             ]
         )
 
-    def between(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Points on the way of states [M, H, D]: [M, n, D], and how far each is from the next in metres [M, n − 1]."""
-        shares = torch.arange(self.parts, device=states.device, dtype=states.dtype) / self.parts
+    def between(self, states: Tensor, parts: int) -> tuple[Tensor, Tensor]:
+        """Points on the way of states [M, H, D], so many in each step: [M, n, D], and the metres between [M, n − 1]."""
+        shares = torch.arange(parts, device=states.device, dtype=states.dtype) / parts
         steps = states[:, :-1, None] + shares[:, None] * states.diff(dim=1)[:, :, None]
         points = torch.cat([steps.flatten(1, 2), states[:, -1:]], dim=1)
-        return points, self._apart(states).repeat_interleave(self.parts, dim=1) / self.parts
+        return points, self._apart(states).repeat_interleave(parts, dim=1) / parts
 
     def clear(self, steering: Steering, number: int, base: Array) -> Clear:
         """Whether straight lines of the group of that number are free, while all else is as in the state `base` [D]."""
@@ -173,6 +177,15 @@ class Ground:
         """Metres between neighbouring states [M, H, D], of the group that goes furthest: [M, H − 1]."""
         steps = states.diff(dim=1)
         return torch.stack([steps[..., list(group.columns)].norm(dim=-1) for group in self.space.positions]).amax(dim=0)
+
+    def _parts(self, step: float) -> int:
+        """Points in a step of a normalized length."""
+        return min(max(math.ceil(self._in_metres(step) / FINE), 1), MOST_PARTS)
+
+    def _in_metres(self, distance: float) -> float:
+        """A normalized distance along the widest axis of a position."""
+        low, high = (np.array(each)[self.space.columns] for each in (self.normalizer.low, self.normalizer.high))
+        return distance * float((high - low).max()) / 2
 
     def _spread(self, group: Group) -> Array:
         return self.normalizer.units[list(group.columns)]

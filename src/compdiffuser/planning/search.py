@@ -164,7 +164,7 @@ class Search:
         made, fresh = len(self.candidates), self._fresh()
         if self._refines_next():
             parents = self.ranked()[: max(1, self.wave // PARENTS)]
-            # As many as were fresh in the wave before.
+            # As many as the last wave had fresh ones, until an opening leaves them half a wave behind.
             count = (fresh - 1) % self.wave + 1
             chosen = [parents[index % len(parents)] for index in range(count)]
             return [

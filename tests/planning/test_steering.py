@@ -390,3 +390,15 @@ def test_what_is_found_of_a_steered_plan_depends_on_no_other(small):
     points, apart = small.ground.between(states, small.ground.parts)
     alone = small.ground.between(states[:1], small.ground.parts)
     torch.testing.assert_close((points[:1], apart[:1]), alone, rtol=0, atol=0)
+
+
+def test_several_waypoints_in_one_chunk_are_added_one_after_the_other(small):
+    start = small.normalizer.normalize(torch.zeros(1, 2))
+    chains = Chains.build(start, start, torch.tensor([2]), torch.tensor([0]))
+    steering = Steering.of([(0, 0), (1, 0), (1, 1)])
+    guide = Guide(
+        [Course(steering, marks=(0.2, 0.5, 0.6))], chains, small.ground, (small.model.horizon, small.model.overlap)
+    )
+    assert len(guide.pins) > 1
+    for pins in guide.pins:
+        assert len(pins.rows.unique()) == len(pins.rows), "in no order that a GPU chooses"

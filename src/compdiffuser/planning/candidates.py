@@ -125,7 +125,9 @@ class CandidateMaker:
         places = self.judge.space.agent(chunks)
         steps = places.diff(dim=1).norm(dim=-1)
         own = torch.where(chains.has_right, steps[:, : chunks.shape[1] - self.judge.overlap].sum(1), steps.sum(1))
-        return own.new_zeros(len(chains.lengths)).index_add_(0, chains.chain, own).tolist()
+        # Added on the CPU: a GPU adds in an order of its own.
+        chain = torch.arange(len(chains.lengths)).repeat_interleave(chains.lengths)
+        return own.new_zeros(len(chains.lengths), device="cpu").index_add_(0, chain, own.cpu()).tolist()
 
     def _costs(self, chunks: Tensor, chains: Chains, courses: Sequence[Course | None]) -> list[float]:
         """What each chain costs, where that is asked for."""

@@ -8,6 +8,7 @@ moved states what the data would make of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,7 +33,7 @@ class Pins:
 
     columns: list[int]
     rows: Tensor
-    """[n]"""
+    """None twice, so that a GPU adds in no order of its own. [n]"""
     at: Tensor
     """State of the row that is to be there. [n]"""
     places: Tensor
@@ -130,12 +131,13 @@ class Guide:
         return places, there
 
     def _pinned(self, courses: Sequence[Course | None]) -> list[Pins]:
-        found: dict[str, list[tuple[int, int, tuple[float, ...]]]] = {}
+        found: dict[tuple[str, int], list[tuple[int, int, tuple[float, ...]]]] = {}
         groups = {group.name: group for group in self.ground.space.positions}
         stride = self.horizon - self.overlap
         for chain, course in enumerate(courses):
             if course is None or not (course.steering.guidance and course.steering.via):
                 continue
+            turns: Counter[tuple[str, int]] = Counter()
             first, count = int(self.chains.first[chain]), int(self.chains.lengths[chain])
             last = merged_length(count, self.horizon, self.overlap) - 1
             for stop, mark in zip(course.steering.via, course.marks, strict=True):
@@ -143,7 +145,9 @@ class Guide:
                 name = self.ground.passing(stop).name
                 for k in range(count):
                     if 0 <= time - k * stride < self.horizon:
-                        found.setdefault(name, []).append((first + k, time - k * stride, stop.place))
+                        turn = turns[name, k]
+                        turns[name, k] += 1
+                        found.setdefault((name, turn), []).append((first + k, time - k * stride, stop.place))
         device, dtype = self.chains.chain.device, self.chains.start.dtype
         return [
             Pins(
@@ -152,5 +156,5 @@ class Guide:
                 torch.tensor([at for _, at, _ in pins], device=device),
                 torch.tensor([place for _, _, place in pins], device=device, dtype=dtype),
             )
-            for name, pins in found.items()
+            for (name, _), pins in sorted(found.items())
         ]

@@ -131,6 +131,18 @@ def test_robomimics_files_are_read(tmp_path):
         load(tmp_path / "lift.hdf5", "val")
 
 
+@pytest.mark.parametrize("place", ["data/demo_2", "data/demo_2/obs", "data", "mask", "mask/train"])
+def test_demonstrations_in_other_files_are_not_read(tmp_path, place):
+    robomimic(tmp_path / "secret.h5")
+    with h5py.File(robomimic(tmp_path / "linked.hdf5"), "a") as file:
+        del file[place]
+        file[place] = h5py.ExternalLink(str(tmp_path / "secret.h5"), place)
+        if not place.startswith("mask"):
+            del file["mask"]
+    with pytest.raises(UserError, match=r"is a link to another place; copy what is there into the file"):
+        load(tmp_path / "linked.hdf5")
+
+
 def test_zarr_replay_buffers_are_read(tmp_path):
     zarr = pytest.importorskip("zarr")
     for version in (2, 3):

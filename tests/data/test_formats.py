@@ -205,6 +205,20 @@ def test_lerobots_datasets_are_read(tmp_path, version):
     assert (load(split).lengths.tolist(), load(split, "val").lengths.tolist()) == ([5, 3], [4])
 
 
+def test_cells_of_different_lengths_are_told_and_files_without_rows_passed_over(tmp_path):
+    folder = lerobot(tmp_path / "arm", "v2.1") / "data" / "chunk-000"
+    from pyarrow import array, float32, list_, parquet
+
+    table = parquet.read_table(folder / "episode_000001.parquet")
+    parquet.write_table(table.slice(0, 0), folder / "episode_000003.parquet")
+    same(load(tmp_path / "arm"), 5)
+    cells = [[0.0], [0.0, 0.0, 0.0], [0.0, 0.0]]  # 2 numbers on average
+    ragged = table.set_column(0, "observation.state", array(cells, list_(float32())))
+    parquet.write_table(ragged, folder / "episode_000001.parquet")
+    with pytest.raises(UserError, match=r"cells of column 'observation.state' have different lengths"):
+        load(tmp_path / "arm")
+
+
 def test_what_is_wrong_with_a_folder_is_told(tmp_path):
     with pytest.raises(UserError, match=r"LeRobot's format v1.6; v2 and v3 can be read"):
         load(lerobot(tmp_path / "old", "v1.6"))

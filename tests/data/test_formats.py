@@ -143,6 +143,13 @@ def test_demonstrations_in_other_files_are_not_read(tmp_path, place):
         load(tmp_path / "linked.hdf5")
 
 
+def test_demonstrations_without_states_are_passed_over(tmp_path):
+    with h5py.File(robomimic(tmp_path / "lift.hdf5", masks=False), "a") as file:
+        for name, array in (("actions", ACTIONS), ("obs/eef_pos", STATES), ("obs/gripper", STATES[:, 0])):
+            file[f"data/demo_1/{name}"] = array[:0]
+    same(load(tmp_path / "lift.hdf5"), 20)
+
+
 def test_zarr_replay_buffers_are_read(tmp_path):
     zarr = pytest.importorskip("zarr")
     for version in (2, 3):

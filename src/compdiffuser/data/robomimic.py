@@ -77,7 +77,7 @@ def _states(demo: Any, name: str) -> tuple[Array, list[str]]:
     flat = {key: array for key, array in sources.items() if array.ndim in (1, 2) and array.dtype.kind in "biuf"}
     if not flat:
         raise UserError(f"demonstration '{name}' observes pictures alone: {', '.join(sources)}")
-    columns = {key: np.asarray(array).reshape(len(array), -1) for key, array in flat.items()}
+    columns = {key: np.asarray(array).reshape(len(array), *array.shape[1:] or (1,)) for key, array in flat.items()}
     if len({len(array) for array in columns.values()}) > 1:
         raise UserError(f"observations of demonstration '{name}' have different lengths")
     sizes = {key: array.shape[1] for key, array in columns.items()}

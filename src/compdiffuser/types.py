@@ -70,7 +70,7 @@ class Episodes:
                 raise UserError(f"field '{name}' has {len(array)} rows, but 'observations' has {states}")
         if (self.lengths < 1).any() or (self.starts < 0).any() or (self.starts + self.lengths > states).any():
             raise UserError(f"episode starts and lengths do not fit the {states} recorded states")
-        if self.times is not None and len(early := np.flatnonzero((np.diff(self.times) <= 0) & self.inside)):
+        if self.times is not None and len(early := np.flatnonzero(~(np.diff(self.times) > 0) & self.inside)):
             at = f"state {early[0] + 1} is recorded no later than the one before it"
             raise UserError(f"times rise from state to state of an episode, but {at}")
         if self.names and len(self.names) != self.observations.shape[1]:
@@ -207,6 +207,8 @@ def _paired(actions: Sequence[Array], lengths: Array) -> list[Array]:
         if array.ndim != 2 or len(array) not in (length, length - 1) or array.shape[1] != np.shape(actions[0])[1]:
             expected = f"[{length} or {length - 1}, act], act the same for all"
             raise UserError(f"episode {number} has actions of shape {list(array.shape)}, expected {expected}")
+        if not np.isfinite(array).all():
+            raise UserError(f"episode {number} has actions that are not finite")
         paired.append(np.concatenate([array, np.zeros((length - len(array), array.shape[1]), np.float32)]))
     return paired
 

@@ -266,3 +266,7 @@ def test_a_rate_that_is_none_is_told(rate):
 def test_lists_that_are_not_finite_are_told():
     with pytest.raises(UserError, match="episode 1 has observations that are not finite"):
         Episodes.from_lists([np.zeros((3, 2)), np.full((2, 2), np.nan)])
+    with pytest.raises(UserError, match="episode 0 has actions that are not finite"):
+        Episodes.from_lists([np.zeros((3, 2))], [np.array([[0.0], [np.nan], [0.0]])])
+    with pytest.raises(UserError, match="state 1 is recorded no later than the one before it"):
+        Episodes.from_lists([np.zeros((3, 2))], times=[[0.0, np.nan, 2.0]])

@@ -157,7 +157,7 @@ class Episodes:
 
     def __getitem__(self, index: int | slice) -> Episodes:
         """The chosen episodes as a dataset of their own; an int chooses one."""
-        if isinstance(index, int):
+        if not isinstance(index, slice):  # NumPy's whole numbers too
             index = range(len(self))[index]
             index = slice(index, index + 1)
         chosen = range(len(self))[index]

@@ -21,6 +21,7 @@ def test_slicing_gives_whole_episodes(three):
     np.testing.assert_array_equal(pair.observations, three.observations[:5])
     np.testing.assert_array_equal(three[1:].qvel, three.qvel[4:])
     assert [int(e.lengths[0]) for e in three] == [4, 1, 6]
+    assert three[np.argmax(three.lengths)].digest() == three[2].digest()
 
 
 def test_a_dataset_is_told_in_a_line(three):

@@ -70,7 +70,7 @@ class Episodes:
                 raise UserError(f"field '{name}' has {len(array)} rows, but 'observations' has {states}")
         if (self.lengths < 1).any() or (self.starts < 0).any() or (self.starts + self.lengths > states).any():
             raise UserError(f"episode starts and lengths do not fit the {states} recorded states")
-        if self.times is not None and len(early := np.flatnonzero((np.diff(self.times) <= 0) & ~self.terminals[:-1])):
+        if self.times is not None and len(early := np.flatnonzero(~(np.diff(self.times) > 0) & self.inside)):
             at = f"state {early[0] + 1} is recorded no later than the one before it"
             raise UserError(f"times rise from state to state of an episode, but {at}")
         if self.names and len(self.names) != self.observations.shape[1]:
@@ -128,7 +128,7 @@ class Episodes:
     @property
     def step_seconds(self) -> float | None:
         """Seconds from one state to the next, the median; None where nobody knows."""
-        if self.times is None or not len(steps := np.diff(self.times)[~self.terminals[:-1]]):
+        if self.times is None or not len(steps := np.diff(self.times)[self.inside]):
             return None
         return float(np.median(steps))
 
@@ -138,6 +138,14 @@ class Episodes:
         flags = np.zeros(len(self.observations), bool)
         flags[self.starts + self.lengths - 1] = True
         return flags
+
+    @property
+    def inside(self) -> Array:
+        """[S − 1] bool, true where a state and the next one are of the same episode; some rows may be of none."""
+        change = np.zeros(len(self.observations), np.int64)
+        np.add.at(change, self.starts, 1)
+        np.add.at(change, self.starts + self.lengths - 1, -1)
+        return np.cumsum(change)[:-1] > 0
 
     def digest(self) -> str:
         """A few characters that differ where states, actions or episodes do."""
@@ -149,7 +157,7 @@ class Episodes:
 
     def __getitem__(self, index: int | slice) -> Episodes:
         """The chosen episodes as a dataset of their own; an int chooses one."""
-        if isinstance(index, int):
+        if not isinstance(index, slice):  # NumPy's whole numbers too
             index = range(len(self))[index]
             index = slice(index, index + 1)
         chosen = range(len(self))[index]
@@ -199,6 +207,8 @@ def _paired(actions: Sequence[Array], lengths: Array) -> list[Array]:
         if array.ndim != 2 or len(array) not in (length, length - 1) or array.shape[1] != np.shape(actions[0])[1]:
             expected = f"[{length} or {length - 1}, act], act the same for all"
             raise UserError(f"episode {number} has actions of shape {list(array.shape)}, expected {expected}")
+        if not np.isfinite(array).all():
+            raise UserError(f"episode {number} has actions that are not finite")
         paired.append(np.concatenate([array, np.zeros((length - len(array), array.shape[1]), np.float32)]))
     return paired
 

@@ -21,6 +21,7 @@ def test_slicing_gives_whole_episodes(three):
     np.testing.assert_array_equal(pair.observations, three.observations[:5])
     np.testing.assert_array_equal(three[1:].qvel, three.qvel[4:])
     assert [int(e.lengths[0]) for e in three] == [4, 1, 6]
+    assert three[np.argmax(three.lengths)].digest() == three[2].digest()
 
 
 def test_a_dataset_is_told_in_a_line(three):
@@ -96,3 +97,15 @@ def test_episodes_end_before_their_body_falls():
 @pytest.mark.parametrize("body", ["point", "humanoid"])
 def test_bodies_that_cannot_fall_or_get_up_again_keep_all_their_episodes(three, body):
     assert standing(three, BODIES[body]) is three
+
+
+def test_rows_that_belong_to_no_episode_are_no_steps(three):
+    np.testing.assert_array_equal(three.inside, ~three.terminals[:-1])
+    observations = np.zeros((200, 29), np.float32)
+    observations[:, 3] = 1
+    observations[60:100, 3:5] = 0, 1  # on its back until the first episode ends
+    whole = Episodes.from_lists([observations[:100], observations[100:]], rate=10)
+    some = standing(whole, ANT)
+    assert some.lengths.tolist() == [35, 100]
+    assert some.step_seconds == pytest.approx(0.1)
+    assert some.inside.sum() == 34 + 99

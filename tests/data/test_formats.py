@@ -131,6 +131,25 @@ def test_robomimics_files_are_read(tmp_path):
         load(tmp_path / "lift.hdf5", "val")
 
 
+@pytest.mark.parametrize("place", ["data/demo_2", "data/demo_2/obs", "data", "mask", "mask/train"])
+def test_demonstrations_in_other_files_are_not_read(tmp_path, place):
+    robomimic(tmp_path / "secret.h5")
+    with h5py.File(robomimic(tmp_path / "linked.hdf5"), "a") as file:
+        del file[place]
+        file[place] = h5py.ExternalLink(str(tmp_path / "secret.h5"), place)
+        if not place.startswith("mask"):
+            del file["mask"]
+    with pytest.raises(UserError, match=r"is a link to another place; copy what is there into the file"):
+        load(tmp_path / "linked.hdf5")
+
+
+def test_demonstrations_without_states_are_passed_over(tmp_path):
+    with h5py.File(robomimic(tmp_path / "lift.hdf5", masks=False), "a") as file:
+        for name, array in (("actions", ACTIONS), ("obs/eef_pos", STATES), ("obs/gripper", STATES[:, 0])):
+            file[f"data/demo_1/{name}"] = array[:0]
+    same(load(tmp_path / "lift.hdf5"), 20)
+
+
 def test_zarr_replay_buffers_are_read(tmp_path):
     zarr = pytest.importorskip("zarr")
     for version in (2, 3):
@@ -193,6 +212,20 @@ def test_lerobots_datasets_are_read(tmp_path, version):
     assert (load(split).lengths.tolist(), load(split, "val").lengths.tolist()) == ([5, 3], [4])
 
 
+def test_cells_of_different_lengths_are_told_and_files_without_rows_passed_over(tmp_path):
+    folder = lerobot(tmp_path / "arm", "v2.1") / "data" / "chunk-000"
+    from pyarrow import array, float32, list_, parquet
+
+    table = parquet.read_table(folder / "episode_000001.parquet")
+    parquet.write_table(table.slice(0, 0), folder / "episode_000003.parquet")
+    same(load(tmp_path / "arm"), 5)
+    cells = [[0.0], [0.0, 0.0, 0.0], [0.0, 0.0]]  # 2 numbers on average
+    ragged = table.set_column(0, "observation.state", array(cells, list_(float32())))
+    parquet.write_table(ragged, folder / "episode_000001.parquet")
+    with pytest.raises(UserError, match=r"cells of column 'observation.state' have different lengths"):
+        load(tmp_path / "arm")
+
+
 def test_what_is_wrong_with_a_folder_is_told(tmp_path):
     with pytest.raises(UserError, match=r"LeRobot's format v1.6; v2 and v3 can be read"):
         load(lerobot(tmp_path / "old", "v1.6"))
@@ -233,3 +266,7 @@ def test_a_rate_that_is_none_is_told(rate):
 def test_lists_that_are_not_finite_are_told():
     with pytest.raises(UserError, match="episode 1 has observations that are not finite"):
         Episodes.from_lists([np.zeros((3, 2)), np.full((2, 2), np.nan)])
+    with pytest.raises(UserError, match="episode 0 has actions that are not finite"):
+        Episodes.from_lists([np.zeros((3, 2))], [np.array([[0.0], [np.nan], [0.0]])])
+    with pytest.raises(UserError, match="state 1 is recorded no later than the one before it"):
+        Episodes.from_lists([np.zeros((3, 2))], times=[[0.0, np.nan, 2.0]])

@@ -172,6 +172,14 @@ def test_wrong_arguments_are_named(tmp_path, arguments, sentence):
         generate.make(**{"name": SMALL, "episodes": 1, "workers": 1, "out": tmp_path / "d.npz", **arguments})
 
 
+def test_numpys_whole_numbers_are_whole_numbers(tmp_path):
+    files = [
+        generate.make(SMALL, episodes=whole(1), seed=whole(3), workers=1, out=tmp_path / f"{whole.__name__}.npz")
+        for whole in (int, np.int64)
+    ]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
 def test_data_larger_than_memory_is_refused_at_once(monkeypatch):
     monkeypatch.setattr("compdiffuser.data.generate.memory", lambda: 10**9)
     with pytest.raises(UserError, match=r"20,100,000 states of .* need about 1\.9 GB of memory, .* has 1\.0 GB"):

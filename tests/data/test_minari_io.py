@@ -8,7 +8,7 @@ from compdiffuser.cli import main
 from compdiffuser.data.minari_io import from_minari, to_minari
 from compdiffuser.data.storage import load
 from compdiffuser.files import read_json
-from compdiffuser.types import UserError
+from compdiffuser.types import Episodes, UserError
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +24,14 @@ def test_round_trip_is_exact(small):
         expected, found = getattr(episodes, name), getattr(again, name)
         np.testing.assert_array_equal(found, expected)
         assert found.dtype == expected.dtype
+
+
+def test_the_clock_is_kept():
+    episodes = Episodes.from_lists([np.ones((4, 2)), np.ones((3, 2))], [np.ones((4, 1)), np.ones((3, 1))], rate=10)
+    to_minari(episodes, "own/clock-v0")
+    again = from_minari("own/clock-v0")
+    np.testing.assert_array_equal(again.times, episodes.times)
+    assert again.step_seconds == pytest.approx(0.1)
 
 
 @pytest.mark.slow
@@ -50,6 +58,7 @@ def test_a_foreign_dataset_with_dictionaries_loads():
                 rewards=[0.0] * 3,
                 terminations=[False] * 3,
                 truncations=[False, False, True],
+                infos={"times": np.zeros(4)},
             )
         ],
         observation_space=gymnasium.spaces.Dict(
@@ -61,6 +70,7 @@ def test_a_foreign_dataset_with_dictionaries_loads():
     assert episodes.observations.shape == (4, 3)
     np.testing.assert_array_equal(episodes.actions[:, 0], [0.5, 0.5, 0.5, 0.0])
     assert episodes.qpos is None
+    assert episodes.times is None
 
 
 def test_mistakes_are_named(three):

@@ -39,6 +39,25 @@ def test_without_a_file_ogbench_downloads_it(three, folders, monkeypatch, capsys
     assert capsys.readouterr().out == ""  # stdout is for results
 
 
+def test_a_download_that_was_cut_off_goes_on(three, folders, monkeypatch):
+    theirs = folders / ".ogbench" / "data" / f"{NAME}.npz"
+    storage.save(three, theirs, {})
+    monkeypatch.setattr(
+        ogbench, "download_datasets", lambda *_, **__: storage.save(three[:2], storage.validation_of(theirs), {})
+    )
+    official.fetch(NAME)
+    assert len(storage.load(NAME, split="val")) == 2
+
+
+def test_one_file_without_network_will_do(three, folders, monkeypatch):
+    def download(*_, **__):
+        raise urllib.error.URLError("Name or service not known")
+
+    storage.save(three, folders / ".ogbench" / "data" / f"{NAME}.npz", {})
+    monkeypatch.setattr(ogbench, "download_datasets", download)
+    assert len(storage.load(official.fetch(NAME))) == 3
+
+
 def test_no_network_is_one_sentence(monkeypatch):
     def download(*_, **__):
         raise urllib.error.URLError("Name or service not known")

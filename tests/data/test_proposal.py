@@ -7,7 +7,7 @@ from compdiffuser.data.proposal import ON_CPU, ON_GPU, propose, wraps
 from compdiffuser.data.windows import Windows
 from compdiffuser.planning.training import normalizer_of, windows_of
 from compdiffuser.presets import own_preset
-from compdiffuser.types import Episodes
+from compdiffuser.types import Episodes, UserError
 
 
 def walks(length: int, width: int = 2, count: int = 20, step: float = 0.1) -> Episodes:
@@ -64,6 +64,12 @@ def test_given_dimensions_stay():
     proposal = propose(walks(40, 4), own_preset("mine").planning((2, 3)), False, dims_given=True)
     assert proposal.preset.space.dims == (2, 3)
     assert len(proposal.reasons) == 2
+
+
+@pytest.mark.parametrize("given", [{"overlap": 200, "horizon": 16}, {"stride": -2}])
+def test_chunks_that_cannot_be_are_told(given):
+    with pytest.raises(UserError, match=f"{next(iter(given))} .*{next(iter(given.values()))}"):
+        propose(walks(5), own_preset("mine"), False, **given)
 
 
 def test_sizes_that_are_given_are_not_told_as_proposed():

@@ -9,7 +9,7 @@ import pytest
 
 from compdiffuser.data import storage
 from compdiffuser.presets import PRESETS
-from compdiffuser.types import UserError
+from compdiffuser.types import Episodes, UserError
 
 FIELDS = {
     "observations": np.zeros((6, 2), np.float32),
@@ -223,3 +223,10 @@ def test_a_failed_write_is_one_sentence_and_leaves_the_old_file(three, tmp_path,
         storage.save(three[:1], tmp_path / "d.npz", {})
     assert (tmp_path / "d.npz").read_bytes() == before
     assert not list(tmp_path.glob(".*"))
+
+
+def test_times_of_long_episodes_are_kept(tmp_path):
+    times = np.array([0.0, 0.01, 200_000.0, 200_000.01])
+    episodes = Episodes.from_lists([np.zeros((4, 2))], [np.zeros((4, 1))], times=[times])
+    storage.save(episodes, tmp_path / "d.npz", {})
+    np.testing.assert_array_equal(storage.load(tmp_path / "d.npz").times, times)

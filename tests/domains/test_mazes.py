@@ -78,3 +78,4 @@ def test_a_drawing_and_its_description_give_the_same_maze():
     with pytest.raises(UserError, match="and not with 'X'"):
         Maze.drawn("bad", ["XXX", "X.X", "XXX"], 1.0, (0.0, 0.0))
     assert again.walled([[3.0, -3.0], [1.0, -3.0], [1.0, -1.0]]).tolist() == [False, True]
+    assert again.walled([[3.0, -3.0]]).tolist() == [], "a single state makes no step"

@@ -79,6 +79,19 @@ def test_a_domain_that_cannot_be_sent_is_told_and_runs_in_this_process():
         pool.reset([Task(1, 0)])
 
 
+class Whole(Meadow):
+    def reset(self, task, seed):
+        self.place(np.array([1, 1, 2, 1]), np.array([0, 0, 5, 1]), seed)
+        return np.array([1, 1, 2, 1]), np.array([0, 0, 5, 1])
+
+
+def test_a_world_that_begins_in_whole_numbers_moves():
+    with EnvironmentPool(replace(MEADOW, make=Whole), workers=0) as pool:
+        pool.reset([Task(1, 0)])
+        (seen,) = pool.step(np.array([[0.15, 0.0]]), np.ones(1, bool)).observations
+    np.testing.assert_allclose(seen, [1.15, 1, 2, 1])
+
+
 class Counting(Meadow):
     opened = closed = 0
 

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from followers import oracle_follower
-from meadow import BALL, Herder
+from meadow import BALL, MEADOW, Herder, Meadow
 
 from compdiffuser.evaluation.problems import Placement, Task
 from compdiffuser.evaluation.replay import Recorder, has_scene, replay
@@ -41,6 +43,23 @@ def test_a_world_without_a_scene_is_played_again_too():
     np.testing.assert_array_equal(played.observations, result.path)
     assert (played.model, played.qpos) == (None, None)
     assert (has_scene(BALL.domain), has_scene(POINT.domain)) == (False, True)
+
+
+class Bare(Meadow):
+    """Gives its own arrays."""
+
+    def step(self, action):
+        return super().step(action)._replace(observation=self.state)
+
+    def scene(self):
+        return "model", self.state
+
+
+def test_a_world_that_writes_into_what_it_gave_is_played_again_as_it_was():
+    actions = np.full((5, 2), 0.1)
+    played, same = (replay(replace(MEADOW, make=kind), Task(1, 0), actions) for kind in (Bare, Meadow))
+    np.testing.assert_array_equal(played.observations, same.observations)
+    np.testing.assert_array_equal(played.qpos, same.observations)
 
 
 def test_replaying_nothing_shows_the_start():

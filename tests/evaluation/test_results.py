@@ -38,6 +38,14 @@ def test_success_is_the_mean_over_seeds_and_failures_add_up():
     json.dumps({**result, **provenance()}, allow_nan=False)
 
 
+def test_a_place_that_is_not_finite_is_null():
+    """JSON has no NaN, and whoever else reads the file would refuse it."""
+    path = np.array([[0.0, 0.0], [np.nan, 1.0]])
+    result = summarize([[EpisodeResult(1, 0, 0, False, 1, CAUSES[-1], path)]], 1000)
+    assert result["failed_episodes"][0]["ended_at"] == [None, 1.0]
+    json.dumps(result, allow_nan=False)
+
+
 def test_nothing_cannot_be_summarized():
     with pytest.raises(UserError, match="no episodes"):
         summarize([], 1000)

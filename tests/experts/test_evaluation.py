@@ -1,11 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_experts import tiny, untrained
 
-from compdiffuser.experts.evaluation import dribble, measure
+from compdiffuser.domains.simulators import BlewUp
+from compdiffuser.experts.evaluation import dribble, measure, survival
 from compdiffuser.experts.policy import Expert, load_expert
 from compdiffuser.experts.simulators import Simulators
 from compdiffuser.files import pretrained_folder
+from compdiffuser.presets import preset
 
 SHIPPED = pretrained_folder() / "experts" / "ant"
 
@@ -36,6 +40,37 @@ def test_a_ball_at_its_target_has_arrived(short_walks):
         figures = dribble(still, bodies, 0.0, np.random.default_rng(0))
         assert 0 < figures["reached"].sum() < 6
         assert not figures["fell"].any()
+
+
+class Fragile:
+    """A maze whose simulation blows up in every other episode; in the others the ant stands still."""
+
+    goal, data = np.zeros(2), None
+    episodes = closed = 0
+
+    def between(self, start, goal, seed):
+        self.episodes += 1
+        self.observation = np.zeros(29)
+        self.observation[3] = 1
+        return self.observation, None
+
+    def advance(self, action):
+        if self.episodes % 2:
+            raise BlewUp
+        return self.observation
+
+    def close(self):
+        Fragile.closed += 1
+
+
+def test_an_episode_that_blows_up_does_not_end_upright():
+    settings = preset("antmaze-medium-stitch-v0")
+    settings = replace(settings, domain=replace(settings.domain, make=Fragile))
+    config = tiny("ant")
+    still = Expert(config, {key: 0 * weight for key, weight in untrained(config)[1].items()})
+    cells = len(settings.maze.free_cells)
+    assert survival(still, settings) == {"episodes": cells, "upright": cells // 2 / cells, "moved": 0}
+    assert Fragile.closed == 1
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def on_windows(episodes: Episodes, chunks: ChunkConfig) -> list[str]:
 def on_jumps(episodes: Episodes, space: Space) -> list[str]:
     """A sentence on steps within episodes that nothing walks: mostly, an episode that ends there without saying so."""
     places = space.places(space.planned(episodes.observations))
-    inside = ~episodes.terminals[:-1]
+    inside = episodes.inside
     steps = np.where(inside, space.furthest(np.diff(places, axis=0)), 0.0)
     moved = steps[inside & (steps > 0)]
     if not len(moved):
@@ -59,7 +59,7 @@ def on_jumps(episodes: Episodes, space: Space) -> list[str]:
 def on_precision(episodes: Episodes, space: Space) -> list[str]:
     """A sentence on places so far from the origin, such as a map's eastings, that float32 cannot tell steps apart."""
     planned = space.planned(episodes.observations)
-    inside = ~episodes.terminals[:-1]
+    inside = episodes.inside
     for column in space.columns:
         steps = np.abs(np.diff(planned[:, column]))[inside]
         moved = steps[steps > 0]

@@ -37,6 +37,15 @@ def check_npz(path: Any) -> None:
                 raise UserError(f"'{name}' is said to have {size} bytes, and the file holds {held} of it")
 
 
+def check_groups(group: Any, names: Iterable[str]) -> None:
+    """Raises UserError where a group of an opened HDF5 file or group lies elsewhere; what is missing passes."""
+    import h5py
+
+    for name in names:
+        if not isinstance(group.get(name, getlink=True, default=None), h5py.HardLink | None):
+            raise UserError(f"group '{name}' is a link to another place; copy what is there into the file")
+
+
 def check_hdf5(file: Any, names: Iterable[str]) -> None:
     """Raises UserError where a field of an opened HDF5 file or group lies elsewhere, is no array, or is too large."""
     import h5py

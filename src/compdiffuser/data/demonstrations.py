@@ -28,7 +28,7 @@ class Demonstrations:
     def record(self, world: Any, episode: int, rng: np.random.Generator) -> Episode:
         recording = Recording()
         for observation, action in self.demonstrate(world, rng):
-            recording.add(np.asarray(observation), np.asarray(action))
+            recording.add(np.array(observation), np.array(action))  # copies: the world may write into its own
         if not len(recording):
             raise UserError(f"episode {episode} of '{self.name}' has no states")
         return recording

@@ -53,6 +53,7 @@ def make(
             raise UserError(f"the {what} is a whole number, not {number!r}")
         if number < least:
             raise UserError(f"the {what} is at least {least}, not {number}")
+    count, seed = int(count), int(seed)  # NumPy's whole numbers are none in JSON
     check_memory(dataset, count)
     train = storage.file_of(name) if out is None else Path(out)
     if train.suffix != ".npz":

@@ -35,7 +35,9 @@ def frames(folder: Path, split: str) -> tuple[dict[str, Array], list[str]]:
         raise UserError("there is no Parquet file in its folder 'data'")
     acts = isinstance(features, dict) and ACTION in features
     wanted = [*observed, *([ACTION] if acts else []), "episode_index", "frame_index", "timestamp"]
-    tables = [parquet.read_table(file, columns=wanted) for file in files]
+    tables = [table for file in files if (table := parquet.read_table(file, columns=wanted)).num_rows]
+    if not tables:
+        raise UserError("the Parquet files in its folder 'data' have no rows")
     columns = {name: np.concatenate([_column(table, name) for table in tables]) for name in wanted}
     order = np.lexsort((columns["frame_index"][:, 0], columns["episode_index"][:, 0]))
     order = order[_of_split(columns["episode_index"][order, 0], info.get("splits"), split)]
@@ -68,15 +70,17 @@ def _observed(features: dict[str, Any]) -> list[str]:
 
 def _column(table: Any, name: str) -> Array:
     """A column [n, numbers] of a table, whose cells are numbers or lists of them."""
+    import pyarrow.compute as compute
+
     column = table[name].combine_chunks()
     rows = len(column)
     if column.null_count:
         raise UserError(f"column '{name}' has {column.null_count} empty cells")
-    values = column.flatten() if "list" in str(column.type) else column
-    numbers = values.to_numpy(zero_copy_only=False)
-    if rows and len(numbers) % rows:
+    if "list" not in str(column.type):
+        return column.to_numpy(zero_copy_only=False).reshape(rows, 1)
+    if len(np.unique(compute.list_value_length(column).to_numpy(zero_copy_only=False))) > 1:
         raise UserError(f"cells of column '{name}' have different lengths")
-    return numbers.reshape(rows, -1)
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(rows, -1)
 
 
 def _of_split(episodes: Array, splits: Any, split: str) -> Array:

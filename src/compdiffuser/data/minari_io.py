@@ -1,7 +1,7 @@
-"""Minari datasets in and out. A dataset that was exported comes back exactly.
+"""Minari datasets in and out. A dataset that was exported comes back exactly, without the names of its numbers.
 
 Minari records one action fewer than states; this library pairs the last state with an action too. Export keeps that
-last action, and qpos and qvel, among Minari's step infos; import of a foreign dataset fills it with zeros.
+last action, qpos, qvel and times among Minari's step infos; import of a foreign dataset fills it with zeros.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.types import Array, Episodes, UserError
+from compdiffuser.types import EXTRA, Array, Episodes, UserError
 
-INFOS = ("actions", "qpos", "qvel")
+INFOS = ("actions", *EXTRA)
 
 
 def from_minari(dataset_id: str, download: bool = False) -> Episodes:
@@ -24,7 +24,7 @@ def from_minari(dataset_id: str, download: bool = False) -> Episodes:
         dataset = minari.load_dataset(dataset_id, download=download)
     except Exception as error:  # Minari raises what its storage and hub raise
         raise UserError(f"Minari dataset '{dataset_id}' cannot be loaded: {error}") from error
-    columns: dict[str, list[Array]] = {"observations": [], "actions": [], "qpos": [], "qvel": []}
+    columns: dict[str, list[Array]] = {name: [] for name in ("observations", *INFOS)}
     ends: list[Array] = []
     for episode in dataset.iterate_episodes():
         observations = _vector(episode.observations, dataset_id)
@@ -33,9 +33,9 @@ def from_minari(dataset_id: str, download: bool = False) -> Episodes:
         last = np.zeros((len(observations) - len(actions), *actions.shape[1:]), np.float32)
         columns["observations"].append(observations)
         columns["actions"].append(np.asarray(infos.get("actions", np.concatenate([actions, last])), np.float32))
-        for name in ("qpos", "qvel"):
-            if name in infos and len(infos[name]) == len(observations):
-                columns[name].append(np.asarray(infos[name], np.float32))
+        for name in EXTRA:
+            if name in infos and len(infos[name]) == len(observations) and (name != "times" or _rises(infos[name])):
+                columns[name].append(np.asarray(infos[name], np.float64 if name == "times" else np.float32))
         ends.append(np.arange(len(observations)) == len(observations) - 1)
     if not ends:
         raise UserError(f"Minari dataset '{dataset_id}' has zero episodes")
@@ -78,6 +78,11 @@ def to_minari(episodes: Episodes, dataset_id: str, environment: str | None = Non
             action_space=Box(-np.inf, np.inf, episodes.actions.shape[1:], np.float32),
             description="Exported by compdiffuser.",
         )
+
+
+def _rises(times: Any) -> bool:
+    """Whether what others call times is a clock: a number for each state, larger than the one before."""
+    return np.ndim(times) == 1 and bool((np.diff(times) > 0).all())
 
 
 def _vector(observations: Any, dataset_id: str) -> Array:

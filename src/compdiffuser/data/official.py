@@ -21,7 +21,11 @@ def fetch(name: str, out: Path | None = None) -> Path:
     if not preset(name).domain.official:
         raise UserError(f"'{name}' has no official file; make it with: compdiffuser data make {name}")
     train = storage.file_of(name) if out is None else Path(out)
-    found = _on_disk(name) or _downloaded(name)
+    held = _on_disk(name)
+    found = held or _downloaded(name)
+    if held and held.parent == _folders()[0] and not storage.validation_of(held).exists():
+        with contextlib.suppress(UserError):  # a download that was cut off between both files; the first one will do
+            _downloaded(name)
     validation = storage.validation_of(found)
     if validation.exists():
         _copy(name, "val", validation, storage.validation_of(train))

@@ -103,7 +103,7 @@ def _chunks(
     overlap = 2 * round(3 * horizon / 16) if overlap is None else overlap
     taken = (horizon - 1) * stride + 1
     padding = max(horizon * stride // 4, math.ceil((taken - short) / 2))
-    most = _most_chunks(episodes, space, (horizon - overlap) * stride)
+    most = _most_chunks(episodes, space, max((horizon - overlap) * stride, 0))  # ChunkConfig names what cannot be
     scaffold = SCAFFOLD if space.only_positions and horizon > GRAIN else None
     why = (
         f"--horizon {horizon} --overlap {overlap} --stride {stride}: three quarters of the episodes have {short:g} "

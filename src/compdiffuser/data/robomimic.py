@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from compdiffuser.data.claims import check_hdf5
+from compdiffuser.data.claims import check_groups, check_hdf5
 from compdiffuser.types import Array, UserError
 
 MASKS = {"train": "train", "val": "valid"}
@@ -21,9 +21,12 @@ MASKS = {"train": "train", "val": "valid"}
 
 def demonstrations(file: Any, split: str) -> tuple[dict[str, Array], list[str]]:
     """Flat arrays of the demonstrations of an open file, and the names of observed numbers. Raises UserError."""
+    check_groups(file, ["data", "mask"])
     data = file["data"]
     chosen = _chosen(file, split)
+    check_groups(data, chosen)
     for name in chosen:
+        check_groups(data[name], ["obs"])
         check_hdf5(data[name], ["actions", "states"])
         if isinstance(data[name].get("obs"), Mapping):
             check_hdf5(data[name]["obs"], data[name]["obs"])
@@ -48,6 +51,8 @@ def _chosen(file: Any, split: str) -> list[str]:
     everyone = sorted(file["data"], key=_number)
     if not everyone:
         raise UserError("its group 'data' holds no demonstrations")
+    if isinstance(file.get("mask"), Mapping):
+        check_hdf5(file["mask"], [MASKS[split]])
     mask = file.get(f"mask/{MASKS[split]}")
     if mask is None:
         if split != "train":
@@ -72,7 +77,7 @@ def _states(demo: Any, name: str) -> tuple[Array, list[str]]:
     flat = {key: array for key, array in sources.items() if array.ndim in (1, 2) and array.dtype.kind in "biuf"}
     if not flat:
         raise UserError(f"demonstration '{name}' observes pictures alone: {', '.join(sources)}")
-    columns = {key: np.asarray(array).reshape(len(array), -1) for key, array in flat.items()}
+    columns = {key: np.asarray(array).reshape(len(array), *array.shape[1:] or (1,)) for key, array in flat.items()}
     if len({len(array) for array in columns.values()}) > 1:
         raise UserError(f"observations of demonstration '{name}' have different lengths")
     sizes = {key: array.shape[1] for key, array in columns.items()}

@@ -15,7 +15,7 @@ import numpy as np
 from compdiffuser.data.lockstep import lockstep
 from compdiffuser.data.recipes import recipe
 from compdiffuser.data.recording import Question, Recipe, Recording, Steersman
-from compdiffuser.domains import World
+from compdiffuser.domains import Domain, World
 from compdiffuser.domains.simulators import BlewUp
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
@@ -116,7 +116,16 @@ _recorders: dict[tuple[str, ...], Recorder] = {}
 def _recorder(shard: Shard) -> Recorder:
     """This process's own for the dataset at hand: maze environments are slow to open, and leak."""
     key = (json.dumps(shard.dataset.to_dict()), *(steersman.name for steersman in shard.steersmen))
-    if key not in _recorders:
+    if key not in _recorders or not _as_before(_recorders[key].dataset.domain, shard.dataset.domain):
+        for world in (world for recorder in _recorders.values() for world in recorder.worlds.values()):
+            world.close()
         _recorders.clear()
         _recorders[key] = Recorder(shard.dataset, recipe(shard.dataset, shard.steersmen))
     return _recorders[key]
+
+
+def _as_before(known: Domain, given: Domain) -> bool:
+    """Whether a world of one's own still is what it was: another one may have been registered under its name."""
+    if known.demonstrate is None and given.demonstrate is None:
+        return True
+    return known.demonstrate is given.demonstrate and known.make is given.make

@@ -30,7 +30,7 @@ def statistics(episodes: Episodes, preset: Preset) -> dict[str, Any]:
     layout, body = laid_out(preset), preset.domain.body
     body.check(episodes.observations)
     positions = body.position(episodes.observations)
-    steps = np.linalg.norm(np.diff(positions, axis=0), axis=1)[~episodes.terminals[:-1]]
+    steps = np.linalg.norm(np.diff(positions, axis=0), axis=1)[episodes.inside]
     return {
         "episodes": len(episodes),
         **(_in_cells(episodes, positions, preset) if layout.is_grid else {}),

@@ -151,7 +151,8 @@ def npz_bytes(arrays: dict[str, Array]) -> bytes:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             with archive.open(member, "w", force_zip64=True) as stream:
-                dtype = np.bool_ if array.dtype == np.bool_ else np.float32
+                # Of times, float32 would make neighbours equal where episodes are long.
+                dtype = np.bool_ if array.dtype == np.bool_ else np.float64 if name == "times" else np.float32
                 np.lib.format.write_array(stream, np.ascontiguousarray(array, dtype), allow_pickle=False)
     return buffer.getvalue()
 

@@ -99,7 +99,7 @@ class Maze:
         shares = np.linspace(0, 1, parts, endpoint=False)[:, None]
         passed = path[:-1, None] + shares * np.diff(path, axis=0)[:, None]  # [n − 1, parts, 2]
         hit: Array = np.asarray(self.in_wall(passed).any(axis=1))
-        hit[-1] |= self.in_wall(path[-1])
+        hit[-1:] |= self.in_wall(path[-1])
         return hit
 
     @property

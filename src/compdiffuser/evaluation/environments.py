@@ -55,7 +55,9 @@ class EnvironmentPool:
         for problem in problems:
             problem.check(self.domain)
         replies = self._ask("reset", [[problems[e] for e in mine] for mine in self._shares(len(problems))])
-        self.observations = np.concatenate([reply[0] for reply in replies if len(reply[0])])
+        begun = np.concatenate([reply[0] for reply in replies if len(reply[0])])
+        # A world may begin in whole numbers; where its steps lead is written into the same array.
+        self.observations = begun if begun.dtype.kind == "f" else begun.astype(np.float64)
         return self.observations.copy(), np.concatenate([reply[1] for reply in replies if len(reply[1])])
 
     def step(self, actions: Array, active: Array) -> Step:

@@ -69,14 +69,15 @@ def replay(domain: Domain, problem: Problem, actions: Array) -> Replayed:
     """An episode once more, from its problem and its actions [n, act]."""
     with closing(domain.open()) as world:
         scene = getattr(world, "scene", None)
-        observations = [problem.begin(world)[0]]
-        scenes = [] if scene is None else [scene()]
+        # Copies: a world may give its own arrays, and write into them with the next step.
+        observations = [np.array(problem.begin(world)[0])]
+        poses = [] if scene is None else [np.array(scene()[1])]
         for action in actions:
-            observations.append(world.step(action).observation)
-            scenes += [] if scene is None else [scene()]
-        if not scenes:
+            observations.append(np.array(world.step(action).observation))
+            poses += [] if scene is None else [np.array(scene()[1])]
+        if scene is None:
             return Replayed(np.array(observations))
-        return Replayed(np.array(observations), scenes[0][0], np.array([qpos for _, qpos in scenes]))
+        return Replayed(np.array(observations), scene()[0], np.array(poses))
 
 
 def has_scene(domain: Domain) -> bool:

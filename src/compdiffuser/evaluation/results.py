@@ -112,7 +112,7 @@ def _explained(episode: EpisodeResult) -> dict[str, Any]:
         "episode": episode.episode,
         "cause": episode.cause,
         "steps": episode.steps,
-        "ended_at": [round(float(x), 2) for x in episode.path[-1]],
+        "ended_at": [round(float(x), 2) if np.isfinite(x) else None for x in episode.path[-1]],
         "decisions": [
             dataclasses.asdict(decision) if dataclasses.is_dataclass(decision) else str(decision)  # type: ignore[arg-type]
             for decision in episode.decisions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from compdiffuser.data.lockstep import alone
 from compdiffuser.data.stitch import Stitch
 from compdiffuser.data.walking import laid_out, recorded
 from compdiffuser.domains.body import BODIES
+from compdiffuser.domains.simulators import BlewUp
 from compdiffuser.experts.figures import REACH, WALK
 from compdiffuser.experts.policy import Expert
 from compdiffuser.experts.simulators import Simulators
@@ -117,17 +119,24 @@ def largest_maze(expert: str) -> Preset | None:
 def survival(expert: Expert, settings: Preset, rounds: int = 1, seed: int = 0) -> dict[str, float]:
     """Reset in every free cell of a maze and walked as its stitch data: the share of episodes that end upright.
 
-    `moved` is the share of episodes that end more than a cell away from their start.
+    `moved` is the share of episodes that end more than a cell away from their start. One whose simulation blows up
+    ends neither way.
     """
     recipe = Stitch(replace(settings, recording=replace(recorded(settings), steps=WALK + 1)), [expert])
     rng, body = np.random.default_rng(seed), BODIES[expert.config.body]
     cells = [cell for cell in recipe.maze.free_cells for _ in range(rounds)]
-    world = settings.domain.open()
-    paths = [alone(recipe.record_from(cell, world, rng)).arrays()["observations"] for cell in cells]
-    starts, ends = (np.stack([path[at] for path in paths]) for at in (0, -1))
-    away = length(body.position(ends) - body.position(starts))
-    figures = {"upright": ~body.fallen(ends), "moved": away > recipe.maze.unit}
-    return {"episodes": float(len(paths))} | {name: float(np.mean(each)) for name, each in figures.items()}
+    paths = []
+    with closing(settings.domain.open()) as world:
+        for cell in cells:
+            with suppress(BlewUp):
+                paths.append(alone(recipe.record_from(cell, world, rng)).arrays()["observations"])
+    figures = {"episodes": float(len(cells)), "upright": 0.0, "moved": 0.0}
+    if paths:
+        starts, ends = (np.stack([path[at] for path in paths]) for at in (0, -1))
+        away = length(body.position(ends) - body.position(starts))
+        for name, each in (("upright", ~body.fallen(ends)), ("moved", away > recipe.maze.unit)):
+            figures[name] = float(each.sum() / len(cells))
+    return figures
 
 
 def directions(angles: Array) -> Array:

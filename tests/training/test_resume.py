@@ -195,6 +195,24 @@ def test_a_slow_run_is_kept_by_the_clock(tmp_path, monkeypatch):
     assert told == [3]
 
 
+def test_a_run_that_ends_while_its_checkpoint_is_looked_at_comes_there_again(tmp_path):
+    """Else what is made of a checkpoint, such as a snapshot of an agent, would be missing for good."""
+    told = []
+
+    def look(step):
+        told.append(step)
+        if len(told) == 2:
+            raise InterruptedError
+
+    def run():
+        loop.fit(learner(), settings(steps=8, checkpoint_every=3), CPU, tmp_path, progress=False, on_checkpoint=look)
+
+    with pytest.raises(InterruptedError):
+        run()
+    run()
+    assert told == [3, 6, 6]
+
+
 @pytest.fixture
 def foreground():
     """As in a terminal: tests may run in a background that ignores Ctrl-C."""

@@ -237,6 +237,9 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
         (["train", MEDIUM, "--method", "rvs", "--set", "schedule=step"], "unknown schedule 'step'; choose cosine or"),
         (["train", MEDIUM, "--method", "qrl", "--set", "alpha=x"], "setting 'alpha' of qrl cannot be 'x'"),
         (["train", MEDIUM, "--method", "qrl", "--set", "batch=2.5"], "setting 'batch' of qrl cannot be '2.5'"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "batch=Infinity"], "'batch' of qrl cannot be 'Infinity'"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "alpha=true"], "setting 'alpha' of qrl cannot be 'true'"),
+        (["train", MEDIUM, "--method", "dt", "--set", 'by_episode="false"'], "setting 'by_episode' of dt cannot be"),
         (["train", MEDIUM, "--method", "qrl", "--set", "latent=20"], "a latent of 20 numbers cannot be divided"),
         (
             ["train", MEDIUM, "--method", "gcbc", "--set", "hidden=[]"],

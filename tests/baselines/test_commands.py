@@ -160,6 +160,10 @@ def test_what_would_train_otherwise_than_asked_is_refused(medium, tmp_path):
     training = train_config(config, 100, checkpoint_every=75)
     with pytest.raises(UserError, match="agents after 75 updates cannot be kept where checkpoints come every 75 upd"):
         train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=training, snapshots=(75,), **options)
+    for seed, seeds in ((-1, 2), (0, 1025), (2**63 - 1, 2)):
+        unknown = replace(training, seed=seed)
+        with pytest.raises(UserError, match="seeds are 1 to 1024 different whole numbers of at least 0, not"):
+            train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=unknown, seeds=seeds, **options)
     wild = replace(medium, actions=2.5 * medium.actions)
     with pytest.raises(UserError, match=r"gcbc acts within -1 and 1, and actions of this dataset reach 2\.5"):
         train_baseline("gcbc", wild, preset(MEDIUM), tmp_path, training=training, **options)

@@ -14,7 +14,7 @@ import torch
 from compdiffuser.baselines import method as method_named
 from compdiffuser.baselines.agent import Agent, Sizes
 from compdiffuser.baselines.augmented import Augmentation
-from compdiffuser.baselines.checkpoint import BaselineCheckpoint
+from compdiffuser.baselines.checkpoint import BaselineCheckpoint, check_seeds
 from compdiffuser.baselines.config import AgentConfig
 from compdiffuser.baselines.goals import Experience, GoalSampler, Trajectories, hindsight
 from compdiffuser.baselines.learner import GoalLearner
@@ -78,8 +78,10 @@ def train_baseline(
     config = config or config_for(method, preset)
     training = training or train_config(config, 1_000_000)
     _check_training(config, training, snapshots)
+    own_seeds = range(training.seed, training.seed + seeds)
+    check_seeds(own_seeds)
     episodes = standing(episodes, preset.domain.body)
-    agent, untrained = _untrained(method, episodes, preset, config, range(training.seed, training.seed + seeds))
+    agent, untrained = _untrained(method, episodes, preset, config, own_seeds)
     data = Trajectories.from_episodes(episodes, untrained.goal_dims, device)
     agent.to(device).check(data)
     if augment is not None:

@@ -160,6 +160,10 @@ def test_what_would_train_otherwise_than_asked_is_refused(medium, tmp_path):
     training = train_config(config, 100, checkpoint_every=75)
     with pytest.raises(UserError, match="agents after 75 updates cannot be kept where checkpoints come every 75 upd"):
         train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=training, snapshots=(75,), **options)
+    training = train_config(config, 100, checkpoint_every=50)
+    for updates in (0, 150):
+        with pytest.raises(UserError, match=f"agents are kept after 1 to 100 updates, .* not {updates}"):
+            train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=training, snapshots=(updates,), **options)
     for seed, seeds in ((-1, 2), (0, 1025), (2**63 - 1, 2)):
         unknown = replace(training, seed=seed)
         with pytest.raises(UserError, match="seeds are 1 to 1024 different whole numbers of at least 0, not"):

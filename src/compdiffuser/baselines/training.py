@@ -145,6 +145,8 @@ def _check_training(config: AgentConfig, training: TrainConfig, snapshots: Seque
         if (given := getattr(training, name)) != (own := getattr(expected, name)):
             raise UserError(f"the method's {name} is {own}, not {given}; make loop settings with train_config")
     for updates in snapshots:
+        if not 0 < updates <= training.steps:
+            raise UserError(f"agents are kept after 1 to {training.steps} updates, as many as are made, not {updates}")
         if updates % math.lcm(training.checkpoint_every, training.updates_per_replay):
             every = f"{training.checkpoint_every} updates, in replays of {training.updates_per_replay}"
             raise UserError(f"agents after {updates} updates cannot be kept where checkpoints come every {every}")

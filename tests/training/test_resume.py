@@ -213,6 +213,14 @@ def test_a_run_that_ends_while_its_checkpoint_is_looked_at_comes_there_again(tmp
     assert told == [3, 6, 6]
 
 
+def test_curves_of_runs_that_follow_each_other_within_a_second_are_all_kept(tmp_path, monkeypatch):
+    board = pytest.importorskip("compdiffuser.training.board")
+    monkeypatch.setattr(board.time, "time", lambda: 1e9)
+    for step in (0, 10):
+        board.Board(tmp_path, step).close()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 @pytest.fixture
 def foreground():
     """As in a terminal: tests may run in a background that ignores Ctrl-C."""

@@ -2,7 +2,10 @@ import errno
 import json
 import os
 import platform
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from lives import kill, start
@@ -246,3 +249,24 @@ def test_a_lock_that_cannot_be_had_is_a_sentence(tmp_path):
     (tmp_path / "taken").write_text("I am a file")
     with pytest.raises(UserError, match=r"cannot write '.*taken/x': "), locked(tmp_path / "taken" / "x", "records"):
         pass
+
+
+def test_threads_that_write_the_same_file_do_not_meet(tmp_path):
+    path = tmp_path / "file.txt"
+    with ThreadPoolExecutor(1) as pool, replacing(path) as temporary:
+        temporary.write_text("half of ")
+        pool.submit(lambda: write_json(path, "another")).result()
+        assert json.loads(path.read_text()) == "another"
+        with open(temporary, "a") as file:
+            file.write("it")
+    assert path.read_text() == "half of it"
+    assert [each.name for each in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_what_a_thread_of_a_killed_process_left_is_swept(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    left = tmp_path / f".file.txt.{platform.node()}.{process.pid}-140212.tmp"
+    left.touch()
+    write_json(tmp_path / "file.txt", 1)
+    assert not left.exists()

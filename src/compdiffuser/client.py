@@ -93,4 +93,5 @@ class Client:
             except (ValueError, KeyError, TypeError):  # a proxy on the way answers in its own words
                 sentence = f"the server answered {error.code} {error.reason}"
             after = error.headers.get("retry-after")
-            raise Refused(error.code, sentence, int(after) if after else None) from None
+            # A proxy may give a date in the place of seconds.
+            raise Refused(error.code, sentence, int(after) if after and after.isdecimal() else None) from None

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,7 +32,7 @@ def replacing(path: str | Path, named: bool = True, place: Callable[[], Path] | 
     `place` gives another path in the folder, asked for when all is on disk.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{_host()}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{_host()}.{_writer()}.tmp")
     try:
         make_folder(path.parent)
         sweep(path.parent)
@@ -71,7 +72,7 @@ def sweep(folder: Path) -> None:
     if mark in _swept:
         return
     _swept.add(mark)
-    own = re.compile(rf"\..+\.{re.escape(_host())}\.(\d+)\.tmp")
+    own = re.compile(rf"\..+\.{re.escape(_host())}\.(\d+)(?:-\d+)?\.tmp")
     with suppress(OSError):
         for path in folder.iterdir():
             if (found := own.fullmatch(path.name)) and not _runs(int(found[1])):
@@ -84,6 +85,12 @@ _swept: set[tuple[int, Path]] = set()
 def _host() -> str:
     """This machine's name, for folders that several share."""
     return platform.node().replace(os.sep, "-") or "here"
+
+
+def _writer() -> str:
+    """This process, and which of its threads where it is not the main one."""
+    thread = threading.current_thread()
+    return f"{os.getpid()}" if thread is threading.main_thread() else f"{os.getpid()}-{thread.ident}"
 
 
 def _runs(process: int) -> bool:

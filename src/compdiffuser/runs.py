@@ -131,6 +131,8 @@ def choose_device(name: str) -> torch.device:
         raise UserError(f"unknown device '{name}'; choose auto, cpu or cuda") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"device '{name}' was asked for, but no GPU is visible")
+    if device.type == "cuda" and device.index and device.index >= (there := torch.cuda.device_count()):
+        raise UserError(f"device '{name}' was asked for, but {there} GPU{'s are' if there > 1 else ' is'} visible")
     return device
 
 

@@ -160,6 +160,14 @@ def test_what_would_train_otherwise_than_asked_is_refused(medium, tmp_path):
     training = train_config(config, 100, checkpoint_every=75)
     with pytest.raises(UserError, match="agents after 75 updates cannot be kept where checkpoints come every 75 upd"):
         train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=training, snapshots=(75,), **options)
+    training = train_config(config, 100, checkpoint_every=50)
+    for updates in (0, 150):
+        with pytest.raises(UserError, match=f"agents are kept after 1 to 100 updates, .* not {updates}"):
+            train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=training, snapshots=(updates,), **options)
+    for seed, seeds in ((-1, 2), (0, 1025), (2**63 - 1, 2)):
+        unknown = replace(training, seed=seed)
+        with pytest.raises(UserError, match="seeds are 1 to 1024 different whole numbers of at least 0, not"):
+            train_baseline("gcbc", medium, preset(MEDIUM), tmp_path, training=unknown, seeds=seeds, **options)
     wild = replace(medium, actions=2.5 * medium.actions)
     with pytest.raises(UserError, match=r"gcbc acts within -1 and 1, and actions of this dataset reach 2\.5"):
         train_baseline("gcbc", wild, preset(MEDIUM), tmp_path, training=training, **options)
@@ -237,6 +245,9 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
         (["train", MEDIUM, "--method", "rvs", "--set", "schedule=step"], "unknown schedule 'step'; choose cosine or"),
         (["train", MEDIUM, "--method", "qrl", "--set", "alpha=x"], "setting 'alpha' of qrl cannot be 'x'"),
         (["train", MEDIUM, "--method", "qrl", "--set", "batch=2.5"], "setting 'batch' of qrl cannot be '2.5'"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "batch=Infinity"], "'batch' of qrl cannot be 'Infinity'"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "alpha=true"], "setting 'alpha' of qrl cannot be 'true'"),
+        (["train", MEDIUM, "--method", "dt", "--set", 'by_episode="false"'], "setting 'by_episode' of dt cannot be"),
         (["train", MEDIUM, "--method", "qrl", "--set", "latent=20"], "a latent of 20 numbers cannot be divided"),
         (
             ["train", MEDIUM, "--method", "gcbc", "--set", "hidden=[]"],

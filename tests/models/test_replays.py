@@ -1,3 +1,5 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -110,6 +112,33 @@ def test_an_error_of_a_user_is_no_failure_to_record():
     whole = Replays(Recorded, again=1)
     with pytest.raises(ValueError, match="wrong"):
         whole("a", 1, lambda: compute, [ONE])
+
+
+def test_a_thread_does_not_record_what_another_one_computes_for_the_first_time():
+    """What is recorded must have been computed before."""
+    begun, go_on, recorded = threading.Event(), threading.Event(), []
+
+    def slowly(x):
+        begun.set()
+        assert go_on.wait(20)
+        return 2 * x + 1
+
+    def record(compute, inputs):
+        recorded.append(go_on.is_set())
+        return Recorded(compute, inputs)
+
+    whole = Replays(record)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(whole, "a", 1, lambda: slowly, [ONE])
+        assert begun.wait(20)
+        try:
+            asked(whole, "a", Counted(), rounds=1)
+            assert not recorded
+        finally:
+            go_on.set()
+        first.result()
+    asked(whole, "a", Counted(), rounds=1)
+    assert recorded == [True]
 
 
 def test_a_recording_holds_what_it_reads():

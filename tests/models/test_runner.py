@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 from renew_golden import CONFIGS, filled, inputs
 from tape import recording, taped  # noqa: F401
 
+from compdiffuser.models import DenoiserConfig, UNet1dConfig
 from compdiffuser.models.runner import Runner, rounded
 
 CPU = torch.device("cpu")
@@ -22,6 +25,19 @@ def test_a_big_batch_is_cut_without_a_trace(name):
     apart = (runner(x, sigma, conditions) - whole).abs().max()
     assert apart < 1e-5 * whole.abs().max()
     assert sizes == [5, 5, 2]
+
+
+@pytest.mark.parametrize("overlap", [56, 16])
+def test_a_few_rows_with_neighbours_have_the_bits_that_they_have_among_others(overlap):
+    """Their encoder shrinks 56 states to 7, and 16 to 2: fewer rows of a product than the network itself has."""
+    config = DenoiserConfig(160, overlap, 2, "paper", "encoder", UNet1dConfig(width=32, depth=4))
+    x, sigma, conditions = inputs(config, rows=20)
+    conditions = replace(conditions.dropped(), has_left=torch.ones(20), has_right=torch.ones(20))
+    runner = Runner(filled(config), CPU)
+    whole = runner(x, sigma, conditions)
+    for rows in (1, 2, 5, 8):
+        few = slice(0, rows)
+        assert torch.equal(runner(x[few], sigma[few], conditions[few]), whole[few]), rows
 
 
 def test_a_runner_only_evaluates():

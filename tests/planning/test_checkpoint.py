@@ -84,3 +84,9 @@ def test_devices(monkeypatch):
     assert choose_device("auto").type == "cpu"
     with pytest.raises(UserError, match="no GPU is visible"):
         choose_device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for there, told in ((1, "1 GPU is visible"), (2, "2 GPUs are visible")):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda there=there: there)
+        assert choose_device(f"cuda:{there - 1}").index == there - 1
+        with pytest.raises(UserError, match=f"device 'cuda:{there}' was asked for, but {told}"):
+            choose_device(f"cuda:{there}")

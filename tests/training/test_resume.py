@@ -195,6 +195,32 @@ def test_a_slow_run_is_kept_by_the_clock(tmp_path, monkeypatch):
     assert told == [3]
 
 
+def test_a_run_that_ends_while_its_checkpoint_is_looked_at_comes_there_again(tmp_path):
+    """Else what is made of a checkpoint, such as a snapshot of an agent, would be missing for good."""
+    told = []
+
+    def look(step):
+        told.append(step)
+        if len(told) == 2:
+            raise InterruptedError
+
+    def run():
+        loop.fit(learner(), settings(steps=8, checkpoint_every=3), CPU, tmp_path, progress=False, on_checkpoint=look)
+
+    with pytest.raises(InterruptedError):
+        run()
+    run()
+    assert told == [3, 6, 6]
+
+
+def test_curves_of_runs_that_follow_each_other_within_a_second_are_all_kept(tmp_path, monkeypatch):
+    board = pytest.importorskip("compdiffuser.training.board")
+    monkeypatch.setattr(board.time, "time", lambda: 1e9)
+    for step in (0, 10):
+        board.Board(tmp_path, step).close()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 @pytest.fixture
 def foreground():
     """As in a terminal: tests may run in a background that ignores Ctrl-C."""

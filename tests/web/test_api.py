@@ -1,11 +1,15 @@
 """Plans over HTTP: what is answered, what is refused, and in which words."""
 
 import http.client
+import io
 import json
 import shlex
 import socket
 import threading
 import time
+import urllib.error
+import urllib.request
+from email.message import Message
 from types import SimpleNamespace
 
 import numpy as np
@@ -230,6 +234,19 @@ def test_a_full_server_answers_429_and_says_when_to_come_back(library):
         assert refusal.value.retry_after >= 1
         busy.close()
         assert [kind for kind, _ in waiting][-1] == "plan"
+
+
+@pytest.mark.parametrize(("after", "seconds"), [("7", 7), ("Wed, 21 Oct 2026 07:28:00 GMT", None)])
+def test_a_client_is_refused_by_a_proxy_that_says_when_to_come_back(monkeypatch, after, seconds):
+    def refused(request, timeout):
+        headers = Message()
+        headers["retry-after"] = after
+        raise urllib.error.HTTPError(request.full_url, 503, "Service Unavailable", headers, io.BytesIO(b"<html>"))
+
+    monkeypatch.setattr(urllib.request, "urlopen", refused)
+    with pytest.raises(client.Refused, match="the server answered 503 Service Unavailable") as refusal:
+        client.Client("http://127.0.0.1:1").models()
+    assert refusal.value.retry_after == seconds
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -2,20 +2,23 @@
 
 import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from live import client
+from live import client, serving
 
 from compdiffuser.domains import Domain, Stepped
 from compdiffuser.domains.ogbench import PointController
 from compdiffuser.presets import EvaluationConfig, Preset, preset
+from compdiffuser.web import drive_route
 from compdiffuser.web.drive_route import _submitted
 from compdiffuser.web.driving import Driver, Stages, Stopped, drive
 from compdiffuser.web.messages import DriveRequest
 from compdiffuser.web.scheduler import Full
+from compdiffuser.web.settings import Settings
 
 MEDIUM = preset("pointmaze-medium-stitch-v0")
 
@@ -55,6 +58,17 @@ def test_a_lost_agent_gets_a_new_plan_from_the_queue(tiny_client):
     assert "replanning" in kinds
     assert {"wave", "frame"} <= set(kinds[kinds.index("replanning") : kinds.index("replanned")]), "it streams in"
     assert events[-1][0] == "end"
+
+
+def test_as_many_drives_run_side_by_side_as_there_may_be(library, monkeypatch):
+    """More than the threads that the event loop has."""
+    together = threading.Barrier(40, timeout=20)
+    monkeypatch.setattr(drive_route, "drive", lambda *given: together.wait())
+    monkeypatch.setattr(drive_route, "verdict", lambda number: {"success": True, "cause": None})
+    plan = {"model": "tiny", "start": (0, 0), "goal": (8, 8), "states": [[0, 0], [1, 1]]}
+    with serving(Settings(drives=40), library) as (address, _), ThreadPoolExecutor(40) as pool:
+        drives = [pool.submit(lambda: list(client.Client(address).drive(plan))) for _ in range(40)]
+        assert {each.result()[-1][0] for each in drives} == {"end"}
 
 
 def test_a_drive_needs_states_of_the_right_size(tiny_client):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,11 +101,16 @@ def load(folder: str | os.PathLike[str], expected: str | None = None) -> Baselin
 def _check_numbers(sizes: Sizes, seeds: tuple[int, ...], dims: tuple[int, ...]) -> None:
     """Raises UserError where sizes, seeds and dimensions of the goal cannot be, or do not agree."""
     whole(sizes, *Sizes._fields, most=MOST_NUMBERS)
+    check_seeds(seeds)
+    if len(dims) != sizes.goal or not all(type(dim) is int and 0 <= dim < sizes.observation for dim in dims):
+        raise UserError(f"a goal is {sizes.goal} dimensions of {sizes.observation}, not {brief(list(dims))}")
+
+
+def check_seeds(seeds: Sequence[int]) -> None:
+    """Raises UserError where agents cannot have these seeds side by side."""
     apart = 1 <= len({*seeds}) == len(seeds) <= MOST_SEEDS
     if not apart or not all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds):
         raise UserError(f"seeds are 1 to {MOST_SEEDS} different whole numbers of at least 0, not {brief(list(seeds))}")
-    if len(dims) != sizes.goal or not all(type(dim) is int and 0 <= dim < sizes.observation for dim in dims):
-        raise UserError(f"a goal is {sizes.goal} dimensions of {sizes.observation}, not {brief(list(dims))}")
 
 
 def _method(folder: Path) -> str | None:

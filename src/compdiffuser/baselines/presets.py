@@ -66,7 +66,7 @@ def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
             changes[key] = _read(value, was)
         except UserError:
             raise  # a mixture of goals says itself what is wrong
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             raise UserError(f"setting '{key}' of {name} cannot be '{value}'; its default is {was}") from None
     return changes
 
@@ -80,7 +80,7 @@ def _read(text: str, default: Any) -> Any:
         return replace(default, **value)
     if isinstance(default, tuple):
         return tuple(value)
-    if type(default) is int and int(value) != value:
+    if isinstance(value, bool) is not isinstance(default, bool) or (type(default) is int and int(value) != value):
         raise ValueError
     return type(default)(value)
 

@@ -14,7 +14,7 @@ import torch
 from compdiffuser.baselines import method as method_named
 from compdiffuser.baselines.agent import Agent, Sizes
 from compdiffuser.baselines.augmented import Augmentation
-from compdiffuser.baselines.checkpoint import BaselineCheckpoint
+from compdiffuser.baselines.checkpoint import BaselineCheckpoint, check_seeds
 from compdiffuser.baselines.config import AgentConfig
 from compdiffuser.baselines.goals import Experience, GoalSampler, Trajectories, hindsight
 from compdiffuser.baselines.learner import GoalLearner
@@ -78,8 +78,10 @@ def train_baseline(
     config = config or config_for(method, preset)
     training = training or train_config(config, 1_000_000)
     _check_training(config, training, snapshots)
+    own_seeds = range(training.seed, training.seed + seeds)
+    check_seeds(own_seeds)
     episodes = standing(episodes, preset.domain.body)
-    agent, untrained = _untrained(method, episodes, preset, config, range(training.seed, training.seed + seeds))
+    agent, untrained = _untrained(method, episodes, preset, config, own_seeds)
     data = Trajectories.from_episodes(episodes, untrained.goal_dims, device)
     agent.to(device).check(data)
     if augment is not None:
@@ -143,6 +145,8 @@ def _check_training(config: AgentConfig, training: TrainConfig, snapshots: Seque
         if (given := getattr(training, name)) != (own := getattr(expected, name)):
             raise UserError(f"the method's {name} is {own}, not {given}; make loop settings with train_config")
     for updates in snapshots:
+        if not 0 < updates <= training.steps:
+            raise UserError(f"agents are kept after 1 to {training.steps} updates, as many as are made, not {updates}")
         if updates % math.lcm(training.checkpoint_every, training.updates_per_replay):
             every = f"{training.checkpoint_every} updates, in replays of {training.updates_per_replay}"
             raise UserError(f"agents after {updates} updates cannot be kept where checkpoints come every {every}")

@@ -19,6 +19,13 @@ HIDDEN = (1280, 512)
 OUT = 256
 
 
+def fewest(overlap: int) -> int:
+    """States that O of them are shrunk to."""
+    for _ in WIDTHS[:-1]:
+        overlap = (overlap + 1) // 2
+    return overlap
+
+
 class NeighbourEncoder(nn.Module):
     """states [M, O, D], features of their noise level [M, F] -> [M, OUT]"""
 
@@ -30,10 +37,7 @@ class NeighbourEncoder(nn.Module):
         )
         self.shrink = nn.ModuleList(Convolution(size, size, 3, stride=2, padding=1) for size in WIDTHS[:-1])
         self.middle = Blocks([Residual(WIDTHS[-1], WIDTHS[-1], features) for _ in range(2)])
-        length = overlap
-        for _ in self.shrink:
-            length = (length + 1) // 2
-        sizes = (WIDTHS[-1] * length, *HIDDEN, OUT)
+        sizes = (WIDTHS[-1] * fewest(overlap), *HIDDEN, OUT)
         layers = [layer for a, b in pairwise(sizes) for layer in (nn.Linear(a, b), nn.SiLU())]
         self.out = nn.Sequential(*layers[:-1])
 

@@ -62,15 +62,20 @@ class Replays:
             if key in self.kept or (self._due(key) and self._recorded(key, rounds, prepare(), inputs)):
                 self.kept.move_to_end(key)
                 return self.kept[key][1](inputs)
-        return prepare()(*inputs)
+        result = prepare()(*inputs)
+        with LOCK:  # counted once it was computed: before, another thread must not record it
+            self._count(key)
+        return result
 
     def _due(self, key: Hashable) -> bool:
         """Whether a structure has been asked for often enough, this time included."""
+        return self.asked.get(key, 0) + 1 >= self.again
+
+    def _count(self, key: Hashable) -> None:
         self.asked[key] = self.asked.get(key, 0) + 1
         self.asked.move_to_end(key)
         if len(self.asked) > MOST_ASKED:
             self.asked.popitem(last=False)
-        return self.asked[key] >= self.again
 
     def _recorded(self, key: Hashable, rounds: int, compute: Compute, inputs: Sequence[Tensor]) -> bool:
         """Record; false where that failed, for want of memory for example. It is not tried again then."""

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from compdiffuser.diffusion.conditions import Conditions
 from compdiffuser.models.denoiser import Denoiser
+from compdiffuser.models.encoder import fewest
 from compdiffuser.models.network import LEAST_ROWS
 from compdiffuser.models.onnx import OnnxDenoiser
 from compdiffuser.models.replays import LOCK, Recorded, Replays, recording
@@ -42,7 +43,9 @@ class Runner:
         self.device = device
         self.most_rows = GPU_ROWS if on_gpu else CPU_ROWS
         config = denoiser.config
-        self.least_rows = math.ceil(LEAST_ROWS * config.network.grain / config.horizon)
+        states = [config.horizon // config.network.grain]
+        states += [fewest(config.overlap)] if config.neighbours == "encoder" else []
+        self.least_rows = math.ceil(LEAST_ROWS / min(states))
         self.graphs: dict[int, Captured] = {}
         # Graphs run one after another, so their intermediate results can share memory.
         self.pool = torch.cuda.graph_pool_handle() if on_gpu else None

@@ -6,6 +6,7 @@ is written and flushed by the one who trains, so that whatever goes wrong is tol
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import time
@@ -18,12 +19,17 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from compdiffuser.files import make_folder, writing
 
+NUMBERS = itertools.count()
+"""Of this process's files."""
+
 
 class Board:
     """A file of events; those of an earlier run from step `begin` on no longer count."""
 
     def __init__(self, folder: Path, begin: int) -> None:
-        self.path = folder / f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+        # Runs of one process may follow each other within a second.
+        writer = f"{socket.gethostname()}.{os.getpid()}.{next(NUMBERS)}"
+        self.path = folder / f"events.out.tfevents.{int(time.time()):010d}.{writer}"
         with writing(self.path):
             make_folder(folder)
             self.file = open(self.path, "wb")  # noqa: SIM115, closed by `close`

@@ -82,9 +82,7 @@ def fit(
                 if watch is not None:
                     watch(seconds, run.updater.average)
             due = run.passed(config.checkpoint_every)
-            run.keep(preparing, at_once=due or stopped())
-            if due and first and on_checkpoint is not None:
-                on_checkpoint(run.step)
+            run.keep(preparing, at_once=due or stopped(), before=on_checkpoint if due else None)
             if stopped():
                 raise KeyboardInterrupt(f"stopped after {run.step} updates, which are kept; the same command continues")
     return run.finish(log.last_loss)
@@ -132,11 +130,11 @@ class _Run:
         log.write(self.step, losses, self.config.rate(self.step, done), seconds)
         self.logged = self.step
 
-    def keep(self, preparing: bool, at_once: bool) -> None:
-        """Save a checkpoint at once, or where the last is too long ago."""
+    def keep(self, preparing: bool, at_once: bool, before: Callable[[int], None] | None = None) -> None:
+        """Save a checkpoint at once, or where the last is too long ago; `before` is given its step."""
         now = time.perf_counter()
         if (at_once or now - self.kept > CHECKPOINT_SECONDS) and self.updater.rank == 0:
-            self._save(self.before + (0.0 if preparing else now - self.begun))
+            self._save(self.before + (0.0 if preparing else now - self.begun), before)
             self.kept = now
 
     def finish(self, loss: float) -> Outcome:
@@ -151,10 +149,12 @@ class _Run:
         peak = torch.cuda.max_memory_allocated() if self.on_gpu else 0
         return Outcome(self.step, seconds, self.preparation, loss, peak)
 
-    def _save(self, seconds: float) -> None:
+    def _save(self, seconds: float, before: Callable[[int], None] | None = None) -> None:
         """The checkpoint, unless a weight is not finite."""
         if not all_finite(self.updater.state()):
             raise self._diverged("weights are not finite")
+        if before is not None:  # of a run that is killed meanwhile, the one that continues it comes here again
+            before(self.step)
         save_resume(self.out, self.updater, self.config, self.step, seconds, self.about)
         self.saved = self.step
 

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from fastapi import FastAPI
@@ -34,6 +34,8 @@ log = logging.getLogger("compdiffuser.web")
 
 def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[str, Any]]) -> None:
     free = threading.BoundedSemaphore(service.settings.drives)
+    # Threads of their own: the event loop has a few per core, and needs one of these to end all that is under way.
+    threads = ThreadPoolExecutor(service.settings.drives, "drive")
 
     @app.post("/v1/drive", response_class=StreamingResponse, responses=responses)
     async def road(body: DriveRequest) -> StreamingResponse:
@@ -75,7 +77,7 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
                 free.release()
                 mailbox.post("ended", None)
 
-        asyncio.get_running_loop().run_in_executor(None, run)
+        asyncio.get_running_loop().run_in_executor(threads, run)
         return StreamingResponse(_events(mailbox, stopped), 200, HEADERS, "text/event-stream")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 import tyro
 from figures import Figures
-from reproduce import Clock
+from reproduce import Clock, command
 
 from compdiffuser.data import storage
 from compdiffuser.models import Denoiser
@@ -50,17 +50,10 @@ class Benchmark:
 def main() -> None:
     options = tyro.cli(Benchmark)
     dataset, episodes = preset(options.dataset), storage.load(options.dataset)
-    figures = Figures(options.out, "python benchmarks/data_cost.py", options.hardware, "data-cost")
+    asked = command("python benchmarks/data_cost.py", options, ("dataset", "shares", "updates", "batch"))
+    figures = Figures(options.out, asked, options.hardware, "data-cost")
     for share in options.shares:
-        measure(first(episodes, max(round(share * len(episodes)), 1)), dataset, options, figures)
-
-
-def first(episodes: Episodes, count: int) -> Episodes:
-    """The first episodes of a recording, which lie one after another."""
-    states = int(episodes.starts[count - 1] + episodes.lengths[count - 1])
-    return Episodes(
-        episodes.observations[:states], episodes.actions[:states], episodes.starts[:count], episodes.lengths[:count]
-    )  # fmt: skip
+        measure(episodes[: max(round(share * len(episodes)), 1)], dataset, options, figures)
 
 
 def measure(episodes: Episodes, dataset: Preset, options: Benchmark, figures: Figures) -> None:

@@ -4,8 +4,7 @@
 
 The commands of a lane run one after the other, lanes beside each other. A lane begins when those it names in `after`
 have ended, and keeps to its processor `cores` where it names some: timings want a GPU and cores of their own. A command
-that fails does not end its lane; the exit code is then 1. What commands print goes to runs/lanes/LANE.log. Benchmarks
-pass over what they have measured, so that the same file goes on where it was cut off.
+that fails does not end its lane; the exit code is then 1. What commands print goes to runs/lanes/LANE.log.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Lane:
     cores: Sequence[int] = ()
     """Processor cores that it keeps to; none: all."""
     threads: int = 1
-    """That each process computes with."""
+    """That each process computes with, unless OMP_NUM_THREADS says otherwise."""
     ended: threading.Event = field(default_factory=threading.Event)
     failed: list[str] = field(default_factory=list)
     """Its commands that ended with an error."""

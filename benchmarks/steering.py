@@ -30,6 +30,7 @@ from compdiffuser.evaluation.results import provenance
 from compdiffuser.files import read_json, write_json
 from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.settings import Following
+from compdiffuser.planning.repair import rest
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
 
@@ -265,14 +266,6 @@ class Steersman:
             return self.planner.plan_batch([start], [plan.goal], n_candidates=16, steering=steering)[0]
         except UserError:  # pushed out of what was recorded: the old plan leads back
             return rest(plan, executed, left)
-
-
-def rest(plan: Plan, executed: int, left: tuple[Waypoint, ...]) -> Plan:
-    """A plan without the chunks that lie behind its agent."""
-    stride = plan.chunks.shape[1] - plan.overlap
-    first = min(executed // stride, plan.n_chunks - 1)
-    states = plan.states[first * stride :]
-    return replace(plan, states=states, chunks=plan.chunks[first:], start=states[0], via=left)
 
 
 def drive(planner: Planner, block: Sequence[Problem], plans: Sequence[Plan | None], options: Benchmark) -> list[Any]:

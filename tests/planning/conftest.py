@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from compdiffuser import PlanConfig, Planner, SamplerConfig
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE, Domain
@@ -47,3 +48,9 @@ def tiny() -> Checkpoint:
 @pytest.fixture
 def folder(tiny, tmp_path):
     return tiny.save(tmp_path / "tiny")
+
+
+@pytest.fixture
+def small(tiny) -> Planner:
+    """A planner that denoises for two steps."""
+    return Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), wave=2, refine=None))

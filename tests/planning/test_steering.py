@@ -14,7 +14,6 @@ from compdiffuser import (
     Plan,
     PlanConfig,
     Planner,
-    SamplerConfig,
     Steering,
     UserError,
     Walls,
@@ -25,7 +24,6 @@ from compdiffuser.compose.merge import split
 from compdiffuser.domains.mazes import maze
 from compdiffuser.planning.adherence import kept
 from compdiffuser.planning.detours import Rest, ahead
-from compdiffuser.planning.guide import Guide
 from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.repair import mending
 from compdiffuser.planning.search import Candidate, Search
@@ -202,11 +200,6 @@ def test_a_plan_that_is_steered_is_kept_with_what_steered_it(plain, tmp_path):
     assert plan.plot(tmp_path / "plan.png") is not None
 
 
-@pytest.fixture
-def small(tiny) -> Planner:
-    return Planner(tiny, "cpu", PlanConfig(sampler=SamplerConfig(steps=2, repeats=1), wave=2, refine=None))
-
-
 def flat(states):
     return states.norm(dim=-1).sum(dim=1).detach()
 
@@ -241,28 +234,6 @@ def test_what_cannot_be_asked_is_told_in_a_sentence(small, options, said):
         small.plan([0, 0], [3, 3], n_candidates=2, **options)
     assert said in str(told.value)
     assert "\n" not in str(told.value)
-
-
-def test_a_cost_without_a_slope_at_some_states_does_no_harm(small):
-    x = small.normalizer.normalize(torch.zeros(1, 1, 2))
-    chain = Chains.build(x[0], x[0], torch.tensor([1]), torch.tensor([0]))
-    course = Course(Steering.of(prefer=lambda states: states.diff(dim=1).square().sum(dim=-1).sqrt().sum(dim=1)))
-    guide = Guide([course], chain, small.ground, (small.model.horizon, small.model.overlap))
-    still = x.repeat(1, small.model.horizon, 1)
-    moved = guide(still, torch.tensor([0]), torch.tensor([0.1]))
-    torch.testing.assert_close(moved, still)
-
-
-def test_what_steers_one_plan_moves_no_other_that_nothing_guides(small):
-    start = small.normalizer.normalize(torch.zeros(2, 2))
-    chains = Chains.build(start, start, torch.tensor([1, 1]), torch.tensor([0, 1]))
-    inside = Disc((0, 0), 1)
-    guided, free = Course(Steering(avoid=(inside,))), Course(Steering(avoid=(inside,), guidance=0.0))
-    guide = Guide([guided, free], chains, small.ground, (small.model.horizon, small.model.overlap))
-    still = start[:, None].repeat(1, small.model.horizon, 1) + 0.01
-    moved = guide(still, torch.arange(2), torch.full((2,), 0.1))
-    assert not torch.allclose(moved[0], still[0])
-    torch.testing.assert_close(moved[1], still[1])
 
 
 @pytest.mark.parametrize(
@@ -382,23 +353,3 @@ def test_a_room_is_everything_but_its_outside(small):
     assert small.plan([0, 0], [3, 3], n_candidates=2, avoid=[room]).verdict.measures["avoid"] >= 0
     with pytest.raises(UserError, match="lies in outside:box"):
         small.plan([0, 0], [4.95, 4.95], avoid=[room])
-
-
-def test_what_is_found_of_a_steered_plan_depends_on_no_other(small):
-    states = torch.linspace(0, 0.5, small.model.horizon)[None, :, None].repeat(2, 1, 2)
-    states[1, 5] = 40  # a jump
-    points, apart = small.ground.between(states, small.ground.parts)
-    alone = small.ground.between(states[:1], small.ground.parts)
-    torch.testing.assert_close((points[:1], apart[:1]), alone, rtol=0, atol=0)
-
-
-def test_several_waypoints_in_one_chunk_are_added_one_after_the_other(small):
-    start = small.normalizer.normalize(torch.zeros(1, 2))
-    chains = Chains.build(start, start, torch.tensor([2]), torch.tensor([0]))
-    steering = Steering.of([(0, 0), (1, 0), (1, 1)])
-    guide = Guide(
-        [Course(steering, marks=(0.2, 0.5, 0.6))], chains, small.ground, (small.model.horizon, small.model.overlap)
-    )
-    assert len(guide.pins) > 1
-    for pins in guide.pins:
-        assert len(pins.rows.unique()) == len(pins.rows), "in no order that a GPU chooses"

@@ -147,3 +147,9 @@ class Space:
 
 PLANE = Space()
 """x and y of the agent, the first two numbers of an observation."""
+
+
+def apart(one: Array, other: Array) -> Array:
+    """Metres [...] between things at [..., n] and [..., m], in the numbers that both have: one of them may fly."""
+    shared = min(one.shape[-1], other.shape[-1])
+    return np.asarray(np.linalg.norm(one[..., :shared] - other[..., :shared], axis=-1))

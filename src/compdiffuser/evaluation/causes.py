@@ -14,6 +14,7 @@ import numpy as np
 
 from compdiffuser.domains import Body, Space
 from compdiffuser.domains.body import Pace
+from compdiffuser.domains.space import apart
 from compdiffuser.types import Array
 
 UNSTABLE = "unstable simulation"
@@ -106,7 +107,6 @@ def _about_things(path: Array, space: Space) -> str | None:
     for (name, _), places in zip(space.positions[1:], things, strict=True):
         if np.linalg.norm(places - places[0], axis=1).max() <= MOVED:
             return never_reached(name)
-        shared = min(places.shape[1], agent.shape[1])
-        if np.linalg.norm(places[-1, :shared] - agent[-1, :shared]) > APART:
+        if apart(places[-1], agent[-1]) > APART:
             return lost(name)
     return None

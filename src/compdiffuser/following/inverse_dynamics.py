@@ -16,6 +16,7 @@ from compdiffuser.checks import is_finite
 from compdiffuser.data.walking import standing
 from compdiffuser.domains import BODIES, Body, Controller, Space
 from compdiffuser.domains.body import Pace
+from compdiffuser.domains.space import apart
 from compdiffuser.following.heading import HeadingEstimator, HeadingTrack, load_heading
 from compdiffuser.following.heading_training import recorded_headings
 from compdiffuser.following.learner import ControlLearner, Steps
@@ -88,7 +89,7 @@ class InverseController(Controller):
     def _free(self, observations: Array, seen: torch.Tensor, planned: torch.Tensor) -> torch.Tensor:
         """[E] bool: whose own target does not count, since something beside it is to move."""
         agent, *others = self.space.groups(self.space.planned(observations)).values()
-        away = np.min([_apart(agent, other) for other in others], axis=0)
+        away = np.min([apart(agent, other) for other in others], axis=0)
         beside = torch.from_numpy(away <= BESIDE)
         return beside & self.network.moves(seen, planned) & self.frees
 
@@ -153,12 +154,6 @@ class InverseController(Controller):
         config = {"inverse_dynamics": self.network.config.to_dict(), "speed": self.speed, "record": self.record}
         parts = {"model": artifact.arrays(self.network.state_dict(), half=True)}
         return artifact.save(folder, Artifact(KIND, FORMAT, config, parts))
-
-
-def _apart(agent: Array, other: Array) -> Array:
-    """Metres [E] between an agent [E, 2] and another thing, in what both have: one may fly, and the other not."""
-    shared = min(agent.shape[1], other.shape[1])
-    return np.asarray(np.linalg.norm(agent[:, :shared] - other[:, :shared], axis=1))
 
 
 def load_controller(folder: str | os.PathLike[str]) -> InverseController:

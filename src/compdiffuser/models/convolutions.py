@@ -1,7 +1,6 @@
 """Convolutions over time as matrix products, with the parameters and answers of `torch.nn`'s.
 
-The states that a kernel sees are laid side by side, [M, L, k·C], and multiplied with its weights: one large product,
-which is what tensor cores are made for. cuDNN turns every input and output of `nn.Conv1d` around for itself.
+The states that a kernel sees are laid side by side, [M, L, k·C], and multiplied with its weights: one large product.
 """
 
 from __future__ import annotations

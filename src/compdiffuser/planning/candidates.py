@@ -143,7 +143,7 @@ class CandidateMaker:
 
 
 def folded(seed: int) -> int:
-    """A seed that keys have room for: small ones as they are, of others a hash, so that no two share their noise."""
+    """A seed that keys have room for: small ones as they are, of others a hash, which hardly two share."""
     most = 2 ** (SEED_BITS - 1)
     if -most <= seed < most:
         return seed

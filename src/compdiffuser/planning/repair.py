@@ -21,7 +21,7 @@ from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import MOST_CANDIDATES, checked, one_each
 from compdiffuser.planning.regions import Region
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.steering import Cost, Steering, Valid
+from compdiffuser.planning.steering import Cost, Steering, Valid, Waypoint
 from compdiffuser.planning.ways import APART, differ
 from compdiffuser.types import Array
 
@@ -99,6 +99,14 @@ def repaired(
     while not search.done:
         mender.advance([search])
     return mender.result(search, time.perf_counter() - begun)
+
+
+def rest(plan: Plan, executed: int, left: tuple[Waypoint, ...]) -> Plan:
+    """A plan without the chunks that lie behind an agent that has so many states behind it, and waypoints `left`."""
+    stride = plan.chunks.shape[1] - plan.overlap
+    first = min(executed // stride, plan.n_chunks - 1)
+    states = plan.states[first * stride :]
+    return replace(plan, states=states, chunks=plan.chunks[first:], start=states[0], via=left)
 
 
 def mending(planner: Planner) -> Planner:

@@ -13,6 +13,7 @@ from compdiffuser.compose.merge import split
 from compdiffuser.evaluation.ends import whole
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.regions import Region, region
+from compdiffuser.planning.repair import rest
 from compdiffuser.planning.steering import Steering, Waypoint, waypoint
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
@@ -100,7 +101,7 @@ class Driver:
         plan = self._repaired(start, seed[0], executed, left) if reason == "closed" else None
         plan = plan or self.makers.anew(problem)
         if not plan.ok and reason == "changed" and self._composed and self._fits(before, via, left):
-            plan = self._rest(replace(self.plan, avoid=self.steering.avoid), executed, left)
+            plan = rest(replace(self.plan, avoid=self.steering.avoid), executed, left)
         # What is told is what is followed, so that the same can be driven again.
         self.plan = replace(plan, states=np.asarray(plan.states, float).round(3))
         told = {"states": self.plan.states.tolist(), "ok": plan.ok, "via": [str(stop) for stop in plan.via]}
@@ -122,14 +123,8 @@ class Driver:
         passed = len(self.plan.via) - len(left)
         plan = self.makers.repaired(self.plan, start, self.steering.avoid, seed, executed, passed)
         if plan.states is self.plan.states:  # nothing ahead has to change
-            return self._rest(plan, executed, left)
+            return rest(plan, executed, left)
         return plan if plan.ok else None
-
-    def _rest(self, plan: Plan, executed: int, left: tuple[Waypoint, ...]) -> Plan:
-        """A plan without the chunks that lie behind its agent."""
-        stride = self.preset.chunks.horizon - plan.overlap
-        first = min(executed // stride, plan.n_chunks - 1)
-        return replace(plan, states=plan.states[first * stride :], chunks=plan.chunks[first:], via=left)
 
     def _problem(self, start: Array, goal: Array, via: Sequence[Waypoint], seed: int) -> PlanRequest:
         return PlanRequest(

@@ -2,6 +2,7 @@
 
     python benchmarks/growing.py --hardware "one H200"             # all sizes
     python benchmarks/growing.py --sides 1 2 --seconds 180 360     # some of them
+    python benchmarks/growing.py --only-record --workers 12        # their data, while a GPU does something else
 
 The data of the next size is recorded while the one before trains. Pairs of random places at least half the longest way
 apart tell how many plans are certified, how many of these are wrong, and what a plan takes; the world's own tasks tell
@@ -21,7 +22,7 @@ import numpy as np
 import torch
 import tyro
 from figures import Figures, certificates
-from reproduce import Clock, compdiffuser, options_of, training_of
+from reproduce import Clock, compdiffuser, options_of, training_of, updating
 
 from compdiffuser import Planner
 from compdiffuser.data import storage
@@ -60,10 +61,16 @@ class Benchmark:
     hardware: str = "this machine"
     device: str = "auto"
     workers: int | None = None
+    only_record: bool = False
+    """Record the data of these sizes and measure nothing else."""
 
 
 def main() -> None:
     options = tyro.cli(Benchmark)
+    if options.only_record:
+        for side in options.sides:
+            recorded(name_of(side, options.maze_seed), options)
+        return
     before = read_json(options.out) if options.out.exists() else {}
     about: dict[str, Any] = {"sizes": before.get("sizes", {})}
     figures = Figures(
@@ -93,15 +100,18 @@ def asked(options: Benchmark, seconds: float) -> dict[str, Any]:
     return {"seconds": seconds, **{name: value for name, value in asdict(options).items() if name in kept}}
 
 
-def recorded(name: str, options: Benchmark) -> float:
-    """Record a dataset; the seconds that took."""
-    clock = Clock()
+def recorded(name: str, options: Benchmark) -> float | None:
+    """Record a dataset, unless it is there; the seconds that took, where they are known."""
+    there, clock = storage.file_of(name).exists(), Clock()
     compdiffuser("data", "make", name, *options_of(episodes=options.episodes, workers=options.workers))
-    return clock.seconds
+    with updating(options.runs / "recording.json") as seconds:
+        if not there:
+            seconds[name] = clock.seconds
+        return seconds.get(name)
 
 
 def measure(
-    name: str, side: float, seconds: float, options: Benchmark, figures: Figures, making: Future[float]
+    name: str, side: float, seconds: float, options: Benchmark, figures: Figures, making: Future[float | None]
 ) -> None:
     """All figures of one size."""
     dataset, run = preset(name), options.runs / name
@@ -112,9 +122,10 @@ def measure(
         figures.note(f"{name}: {column}", value, unit, row=row, column=f"{column}, {unit}".rstrip(", "), **more)
 
     note("free cells", len(dataset.maze.free_cells), "")
-    note("data", int(storage.load(name).lengths.sum()) if (waited := making.result()) else 0, "states")
-    if f"{name}: recording" not in figures.entries:  # else it was there already
-        note("recording", waited, "s")
+    recording = making.result()
+    note("data", int(storage.load(name).lengths.sum()), "states")
+    if recording is not None:
+        note("recording", recording, "s")
     sizes = options_of(width=options.width, depth=options.depth, batch=options.batch)
     compdiffuser(
         "train", name, "--out", str(run), "--time-limit", str(seconds), "--steps", "100000000", "--device",

@@ -11,8 +11,9 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE, Group, Space
 from compdiffuser.planning.calibration import LEVELS, Calibration
+from compdiffuser.planning.cells import Cells
 from compdiffuser.planning.judge import Judge
-from compdiffuser.planning.passages import LEG, Passages, legs_of
+from compdiffuser.planning.passages import LEG, NOWHERE, Passages, headings, legs_of
 from compdiffuser.planning.roadmap import Roadmap
 from compdiffuser.planning.support import Support, measure_support
 from compdiffuser.planning.training import BLURRED, Making
@@ -32,9 +33,14 @@ def walks(count: int = 400, seed: int = 0, space: Space = PLANE) -> Windows:
     start[through], end[through] = (
         np.array([x, DOOR[1]]) + rng.normal(0, 0.3, (through.sum(), 2)) for x in (-2.5, 2.5)
     )
-    states = start[:, None] + (end - start)[:, None] * np.linspace(0, 1, STEPS)[:, None]
-    observations = states.reshape(-1, 2).astype(np.float32)
-    episodes = Episodes.from_terminals(observations, observations, np.tile(np.arange(STEPS) == STEPS - 1, count))
+    return windows_of(start[:, None] + (end - start)[:, None] * np.linspace(0, 1, STEPS)[:, None], space)
+
+
+def windows_of(paths: np.ndarray, space: Space = PLANE) -> Windows:
+    """Windows of recorded paths [N, STEPS, 2]."""
+    observations = paths.reshape(-1, 2).astype(np.float32)
+    ends = np.tile(np.arange(STEPS) == STEPS - 1, len(paths))
+    episodes = Episodes.from_terminals(observations, observations, ends)
     return Windows.from_episodes(episodes, space, Normalizer((-5, -5), (5, 5)), 16)
 
 
@@ -106,15 +112,69 @@ def test_passages_are_kept_with_the_support(support):
         Passages(support.passages.legs[:, :3], 0.1).check(2)
 
 
-def test_legs_follow_all_episodes_or_are_drawn():
+def test_legs_follow_all_episodes():
     windows = walks(20)
-    every = legs_of(windows, torch.Generator().manual_seed(0))
+    every = legs_of(windows)
     assert len(every) == 20 * -(-(STEPS - 1) // LEG)
     first = windows.states[[0, LEG]].flatten()
     torch.testing.assert_close(every[0], first.half().float())
-    few = legs_of(windows, torch.Generator().manual_seed(0), most=7)
-    assert len(few) == 7
+
+
+def test_of_more_legs_some_are_kept_of_every_place_and_direction():
+    """A hall that is crossed a thousand times, where some rest, and a path that is walked once."""
+    rng = np.random.default_rng(0)
+    start, end = (rng.uniform((-5, -5), (0, 5), (1000, 1, 2)) for _ in range(2))
+    paths = start + (end - start) * np.linspace(0, 1, STEPS)[:, None]
+    paths[::2] = start[::2]  # half of them stand
+    once = np.array([(1.0, -4.0), (4.5, 4.0)])
+    paths[17] = once[0] + (once[1] - once[0]) * np.linspace(0, 1, STEPS)[:, None]
+    windows = windows_of(paths)
+    every, few = legs_of(windows, most=100_000), legs_of(windows, most=100)
+    assert len(few) < len(every) / 4
     assert all((every == leg).all(dim=1).any() for leg in few)
+    assert torch.equal(few, legs_of(windows, most=100))
+    alone = few[few[:, 0] > 0.1]
+    assert len(alone) == len(every[every[:, 0] > 0.1])
+    standing = (few[:, :2] == few[:, 2:]).all(dim=1).float().mean()
+    assert standing < 0.25 < (every[:, :2] == every[:, 2:]).all(dim=1).float().mean()
+
+
+def test_cells_find_the_leg_that_comparing_with_all_of_theirs_finds(support):
+    passages, rng = support.passages, torch.Generator().manual_seed(0)
+    cells = Cells.of(passages.legs)
+    legs = passages.legs[cells.legs[cells.legs >= 0]]
+    here, along = 2.4 * torch.rand(500, 2, generator=rng) - 1.2, torch.randn(500, 2, generator=rng)
+    begin, end = (legs - here[:, None].repeat(1, 1, 2)).chunk(2, dim=2)
+    before, after = ((each * along[:, None]).sum(dim=2) for each in (begin, end))
+    cut = begin + (end - begin) * (before / (before - after))[..., None]
+    far = torch.where(before * after < 0, cut.norm(dim=2), NOWHERE)
+    found, most = passages.across(here, along), cells.size / 2
+    assert (found >= far.amin(dim=1) - 1e-4).all()
+    usual = far[:, (legs[:, 2:] - legs[:, :2]).norm(dim=1) <= cells.size].amin(dim=1)
+    assert (usual <= most).float().mean() > 0.3
+    assert (found <= usual + 1e-4)[usual <= most].all()
+
+
+def test_far_from_all_legs_nothing_passes(support):
+    here = torch.tensor([[9.0, 9.0], [-9.0, 0.0], [torch.nan, 0.0]])
+    assert (support.passages.across(here, torch.ones(3, 2)) >= NOWHERE).all()
+
+
+def test_of_few_episodes_cells_are_larger():
+    """Else no leg would be near enough, and everything would be allowed."""
+    few = measure_support(walks(40)).passages
+    assert few.limit < 1 < NOWHERE
+    assert Cells.of(few.legs).size > 2 * Cells.of(measure_support(walks()).passages.legs).size
+
+
+def test_who_rests_is_going_where_it_goes_afterwards():
+    steps = np.r_[np.zeros(8), np.linspace(0, 1, 9), np.ones(8)]
+    noise = np.random.default_rng(0).normal(0, 1e-3, (25, 2))
+    path = torch.tensor(np.stack([steps, 0 * steps], 1) + noise, dtype=torch.float32)
+    along = torch.nn.functional.normalize(headings(path[None], 0.2)[0], dim=1)
+    assert (along[:, 0] > 0.99).all()
+    still = headings(torch.zeros(1, 25, 2), 0.2)
+    assert (still == 0).all()
 
 
 def test_two_things_have_no_passages():
@@ -122,10 +182,21 @@ def test_two_things_have_no_passages():
     assert measure_support(walks(20, space=both), count=64).passages is None
 
 
-@pytest.mark.parametrize(("scaffold", "few", "kept"), [(0.5, True, False), (0.01, True, True), (0.5, False, True)])
-def test_scaffolds_of_small_data_are_noised_no_more_than_its_passages_allow(support, monkeypatch, scaffold, few, kept):
+@pytest.mark.parametrize(
+    ("scaffold", "few", "frame", "kept"),
+    [
+        (0.5, True, "world", False),
+        (0.01, True, "world", True),
+        (0.5, False, "world", True),
+        (0.5, False, "chunk", False),
+    ],
+)
+def test_scaffolds_of_small_data_and_large_worlds_are_noised_no_more_than_passages_allow(
+    support, monkeypatch, scaffold, few, frame, kept
+):
     monkeypatch.setattr("compdiffuser.planning.support.SEGMENTS", 100_000 if few else 100)
-    asked = replace(preset("pointmaze-medium-stitch-v0"), chunks=ChunkConfig(16, 4, scaffold=scaffold))
+    chunks = ChunkConfig(16, 4, scaffold=scaffold, frame=frame)
+    asked = replace(preset("pointmaze-medium-stitch-v0"), chunks=chunks)
     making = Making(None, None, walks(), asked, torch.device("cpu"), None, None)
     making.__dict__["support"] = support
     expected = scaffold if kept else BLURRED * support.passages.limit

@@ -46,13 +46,13 @@ def drawn_maze(name: str) -> Maze:
     if seed > MOST_SEED or name != f"{rows}x{cols}-seed-{seed}":
         raise UserError(f"the seed of a maze is a whole number from 0 to {MOST_SEED}, written plainly, not '{name}'")
     rng = np.random.default_rng([rows, cols, seed])
-    free = Passages(rows, cols).made(rng)
+    free = Drawing(rows, cols).made(rng)
     walls = ~np.array(free).reshape(rows, cols)
     walls.flags.writeable = False
     return Maze(name, walls, 4.0, (-4.0, -4.0))
 
 
-class Passages:
+class Drawing:
     """The free cells of a maze while it is made; cells are numbered row by row."""
 
     def __init__(self, rows: int, cols: int) -> None:

@@ -4,6 +4,9 @@ the other.
 A plan *passes aside* by how far it is, where it moves, from the nearest recorded *leg* that crosses the plane across
 its path there. In the open that is about what recorded paths lie apart. At a wall it is the way to the next door,
 however near to the wall the data is. Paths are taken either way: who came through may go back.
+
+Of large data, as many legs are kept of every small cell of space and every direction in it: a door that was passed once
+stays beside a hall that was crossed a thousand times. A place is asked about the legs in the cells around it.
 """
 
 from __future__ import annotations
@@ -15,23 +18,24 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from scipy.spatial import KDTree
 from torch import Tensor
 
 from compdiffuser.checks import finite
 from compdiffuser.data.windows import Windows
+from compdiffuser.planning.cells import Cells, different
 from compdiffuser.types import UserError
 
-LEG = 4  # steps of a leg, recorded or of a plan
-LEGS = 16_384  # that are kept, at most: all of 65,000 states
+LEG = 4  # steps of a recorded leg
+LEGS = 16_384  # that are kept of any data: all of 65,000 states
 USUAL = 0.8  # share of other windows that pass no further aside than a plan may
 LEAST = 2.0  # longest steps that a plan may always pass aside
 WINDOWS = 1024  # that say what is usual
 WIDEST = 3  # dimensions of a place: in more there are no walls to go round
 MOST_PARTS = 16  # of a line that is looked at
-NEAR = 64  # legs around a place that are asked whether they cross
-NOWHERE = 4.0  # how far aside it is where none of them does: further than the data goes
-ELEMENTS = 2**25  # pairs that are looked at together
+MOVED = 0.5  # of a cell: over so far a plan is followed to see where it goes
+NOWHERE = 4.0  # how far aside it is where no leg around crosses: further than the data goes
+LINES = 4096  # of about the same length, that are looked at together
+ELEMENTS = 2**22  # numbers that are looked at together
 
 
 @dataclass(frozen=True)
@@ -59,17 +63,24 @@ class Passages:
     def aside(self, places: Tensor) -> Tensor:
         """How far aside each chunk passes where it does so the furthest: [M, H, P] -> [M]."""
         here = places[:, LEG // 2 : -(LEG // 2) : LEG // 2]
-        along = (places[:, LEG:] - places[:, :-LEG])[:, :: LEG // 2]
+        along = headings(places, MOVED * self._cells.size)[:, LEG // 2 : -(LEG // 2) : LEG // 2]
         return self.across(here.flatten(0, 1), along.flatten(0, 1)).view(here.shape[:2]).amax(dim=1)
 
     def across(self, here: Tensor, along: Tensor) -> Tensor:
         """Distances [Q] of places [Q, P] from where a leg crosses the plane across the direction `along` [Q, P]."""
-        rows = max(1, ELEMENTS // len(self.legs))
+        rows = max(1, ELEMENTS // (self._cells.most * self.legs.shape[1]))
         return torch.cat([self._across(*part) for part in zip(here.split(rows), along.split(rows), strict=True)])
 
     def open(self, here: Tensor, there: Tensor) -> Tensor:
         """Whether the straight lines between places [n, P] pass nowhere further aside than a plan may: [n]."""
-        furthest = float((there - here).norm(dim=1).max()) if len(here) else 0.0
+        order = (there - here).norm(dim=1).sort().indices
+        found = torch.ones(len(here), dtype=torch.bool, device=here.device)
+        for lines in order.split(LINES):  # the longer, the more of their points are looked at
+            found[lines] = self._open(here[lines], there[lines])
+        return found
+
+    def _open(self, here: Tensor, there: Tensor) -> Tensor:
+        furthest = float((there - here).norm(dim=1).max())
         parts = min(max(math.ceil(2 * furthest / max(self.limit, 1e-9)), 1), MOST_PARTS)
         shares = ((torch.arange(parts) + 0.5) / parts).to(here)
         points = torch.lerp(here[:, None], there[:, None], shares[:, None])
@@ -77,42 +88,46 @@ class Passages:
         return (self.across(points.flatten(0, 1), along.flatten(0, 1)) <= self.limit).view(len(here), parts).all(dim=1)
 
     def _across(self, here: Tensor, along: Tensor) -> Tensor:
-        begin, end = (self.legs[self._near(here)] - here[:, None].repeat(1, 1, 2)).chunk(2, dim=2)  # [Q, n, P]
+        near = self._cells.around(here)  # [Q, n], -1 where there are fewer
+        begin, end = (self.legs[near] - here[:, None].repeat(1, 1, 2)).chunk(2, dim=2)  # [Q, n, P]
         before, after = ((each * along[:, None]).sum(dim=2) for each in (begin, end))
         share = before.abs() / (before.abs() + after.abs()).clamp(min=1e-12)
         far = torch.lerp(begin, end, share[..., None]).norm(dim=2)
-        return torch.where(before * after <= 0, far, NOWHERE).amin(dim=1)
-
-    def _near(self, here: Tensor) -> Tensor:
-        """Numbers [Q, n] of the legs nearest to places [Q, P]."""
-        count = min(NEAR, len(self.legs))
-        if self._tree is None:
-            return torch.cdist(here, self._middles).topk(count, largest=False).indices
-        # Of a place that is not finite any will do: no leg crosses there.
-        return torch.from_numpy(self._tree.query(here.nan_to_num(0, 0, 0).numpy(), range(1, count + 1))[1])
+        return torch.where((before * after <= 0) & (near >= 0), far, NOWHERE).amin(dim=1)
 
     @cached_property
-    def _middles(self) -> Tensor:
-        return torch.stack(self.legs.chunk(2, dim=1)).mean(dim=0)
-
-    @cached_property
-    def _tree(self) -> KDTree | None:
-        """Finds what is near on a CPU; a GPU compares with all in no more time."""
-        return KDTree(self._middles.numpy()) if self.legs.device.type == "cpu" else None
+    def _cells(self) -> Cells:
+        return Cells.of(self.legs)
 
 
-def legs_of(windows: Windows, generator: torch.Generator, most: int = LEGS) -> Tensor:
-    """Legs [N, 2·P] one after another through all episodes, or as many that are drawn, in half precision."""
+def headings(places: Tensor, moved: float) -> Tensor:
+    """Where each state [M, H, P] of a path is going: from a little before it to a little after it, further apart the
+    slower the path is, until the two are `moved` apart; 0 where they never are.
+    """
+    steps = torch.arange(places.shape[1], device=places.device)
+    found = torch.zeros_like(places)
+    far = torch.zeros_like(places[..., :1])
+    reach = LEG // 2
+    while True:
+        before, after = (steps - reach).clamp(min=0), (steps + reach).clamp(max=places.shape[1] - 1)
+        along = places[:, after] - places[:, before]
+        going = (far < moved) & ((length := along.norm(dim=2, keepdim=True)) >= moved)
+        found, far = torch.where(going, along, found), torch.where(going, length, far)
+        if reach >= places.shape[1]:
+            return found
+        reach *= 2
+
+
+def legs_of(windows: Windows, most: int = LEGS) -> Tensor:
+    """Legs [N, 2·P] one after another through all episodes, in half precision; of more than `most`, a few of a kind."""
     rows: list[np.ndarray] = []
     step = LEG * windows.stride
     for first, count in zip(windows.starts.tolist(), windows.lengths.tolist(), strict=True):
         begins = np.arange(0, max(count - 1, 1), step)
         rows.append(first + np.stack([begins, np.minimum(begins + step, count - 1)], axis=1))
-    pairs = torch.from_numpy(np.concatenate(rows))
-    if len(pairs) > most:
-        drawn = torch.randperm(len(pairs), generator=generator, device=windows.states.device)
-        pairs = pairs[drawn[:most].sort().values.cpu()]
-    return windows.space.places(windows.states[pairs.to(windows.states.device)]).flatten(1).half().float()
+    pairs = torch.from_numpy(np.concatenate(rows)).to(windows.states.device)
+    legs = windows.space.places(windows.states[pairs]).flatten(1).half().float()
+    return legs if len(legs) <= most else legs[different(legs).to(legs.device)]
 
 
 def measure_passages(
@@ -129,7 +144,7 @@ def measure_passages(
     for kept, held in folds:
         others = held.space.places(held.sample(math.ceil(WINDOWS / len(folds)), generator))
         steps.append(others.diff(dim=1).norm(dim=-1).flatten())
-        aside.append(Passages(legs_of(kept, generator), 0.0).aside(others))
+        aside.append(Passages(legs_of(kept), 0.0).aside(others))
     least = LEAST * float(np.quantile(torch.cat(steps).cpu().numpy(), 0.9999))
     usual = float(np.quantile(torch.cat(aside).cpu().numpy(), USUAL))
-    return Passages(legs_of(windows, generator), max(least, usual))
+    return Passages(legs_of(windows), max(least, usual))

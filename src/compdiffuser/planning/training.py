@@ -40,8 +40,9 @@ from compdiffuser.types import Episodes, UserError
 REACH = 0.87
 """Normalized distance between the ends of chunks that go furthest, in the giant maze."""
 BLURRED = 3.0
-"""σ of scaffolds of small data, at most, in units of what a plan may pass aside. Some ten states are denoised together,
-so that the way stays known to about one such unit; with more noise, a model that has seen little misses the door."""
+"""σ of scaffolds of small data and large worlds, at most, in units of what a plan may pass aside. Some ten states are
+denoised together, so that the way stays known to about one such unit; with more noise, a model that has seen little of
+the data or of the world misses the door."""
 
 
 @only_writer
@@ -130,9 +131,12 @@ class Making:
 
     @cached_property
     def settings(self) -> Preset:
-        """The preset; of small data with scaffolds that are noised no more than the passages it knows allow."""
+        """The preset; of small data, and of worlds too large to be learned by heart, with scaffolds that are noised no
+        more than the passages it knows allow.
+        """
         chunks, support = self.preset.chunks, self.support
-        if chunks.scaffold is None or support is None or support.passages is None or not small(self.windows):
+        by_heart = chunks.frame == "world" and not small(self.windows)
+        if chunks.scaffold is None or support is None or support.passages is None or by_heart:
             return self.preset
         level = min(chunks.scaffold, BLURRED * support.passages.limit)
         return replace(self.preset, chunks=replace(chunks, scaffold=level))

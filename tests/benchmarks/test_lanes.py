@@ -6,8 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import tyro
 
+from compdiffuser.cli import Commands
 from compdiffuser.types import UserError
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture
@@ -64,9 +68,13 @@ def test_a_file_that_says_something_else_is_refused(lanes, tmp_path, text, told)
         lanes.read(file)
 
 
-def test_the_shipped_file_names_scripts_that_there_are(lanes):
-    folder = Path(lanes.__file__).parent
-    for lane in lanes.read(folder / "one_gpu.toml").values():
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda file: file.stem)
+def test_commands_of_the_shipped_files_can_be_parsed(lanes, benchmark_script, file):
+    for lane in lanes.read(file).values():
         for command in lane.commands:
-            first, script, *_ = shlex.split(command)
-            assert (first, script) == ("compdiffuser", "data") or (folder.parent / script).exists(), command
+            first, name, *options = shlex.split(command)
+            if first == "compdiffuser":
+                assert tyro.cli(Commands, args=[name, *options])
+            else:
+                main = benchmark_script(Path(name).stem).main  # of a script that this one may borrow it from
+                assert tyro.cli(main.__globals__["Benchmark"], args=options)

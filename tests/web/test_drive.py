@@ -56,7 +56,12 @@ def test_a_lost_agent_gets_a_new_plan_from_the_queue(tiny_client):
     events = list(tiny_client.drive(plan))
     kinds = [kind for kind, _ in events]
     assert "replanning" in kinds
-    assert {"wave", "frame"} <= set(kinds[kinds.index("replanning") : kinds.index("replanned")]), "it streams in"
+    coming = events[kinds.index("replanning") : kinds.index("replanned")]
+    assert {"wave", "frame", "scored"} <= {kind for kind, _ in coming}, "it streams in"
+    scored = 0
+    for kind, data in coming:
+        scored += kind == "scored"
+        assert kind != "wave" or data["wave"] == 1 + scored
     assert events[-1][0] == "end"
 
 

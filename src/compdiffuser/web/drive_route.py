@@ -41,8 +41,8 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
     async def road(body: DriveRequest) -> StreamingResponse:
         """Follow a plan in the real environment: `moved`, `replanning`, `replanned`, and at last `end` or `error`.
 
-        A new plan streams in as plans do, with `wave` and `frame`. Where regions appear on the way (`changes`), the
-        plan is repaired; where they vanish or waypoints change, there is a new plan.
+        A new plan streams in as plans do, with `wave`, `frame` and `scored`. Where regions appear on the way (`changes`),
+        the plan is repaired; where they vanish or waypoints change, there is a new plan.
         """
         await run_in_threadpool(_check, service, body)
         if not free.acquire(blocking=False):
@@ -126,7 +126,8 @@ def _submitted(
     while True:
         job = asked()
         if mailbox is not None:
-            job.on_round = Film(job.planner, job.search, mailbox).on_round
+            film = Film(job.planner, job.search, mailbox)
+            job.on_round, job.on_wave = film.on_round, film.on_wave
         try:
             service.submit(job)
             return job

@@ -135,9 +135,11 @@ def agents(folder: Path, device: torch.device, options: Benchmark, note: Callabl
     )
     experience = Experience(Trajectories.from_episodes(data, device=device))
     note = partial(note, group=AGENTS)
+    widths = {f"{network}_hidden_dims": options.hidden for network in ("actor", "value") if options.hidden}
+    settings = {"batch_size": options.batch, **widths}
     for method in options.methods:
         row = f"{method}, batches of {options.batch:,}"
-        theirs = loop(OGBench(folder, method, data, options.batch, options.hidden), options.seconds)
+        theirs = loop(OGBench(folder, method, data, settings), options.seconds)
         note(f"{row}, OGBench", theirs, "updates/s", row=row, column="OGBench, updates/s")
         speed, _, _ = baseline_speed.measure(method, 1, experience, device, ours)
         note(f"{row}, ours", speed, "updates/s", row=row, column="ours, updates/s")

@@ -32,7 +32,8 @@ class Figures:
 
     def note(self, name: str, value: float, unit: str, **more: Any) -> None:
         """`more` may hold a `target`, and a `bound` ("at least") where more is better."""
-        told = {"name": name, "value": round(value, 4), "unit": unit, "hardware": self.hardware}
+        rounded = round(value, 4) if abs(value) >= 0.001 else float(f"{value:.3g}")
+        told = {"name": name, "value": rounded, "unit": unit, "hardware": self.hardware}
         grouped = {"group": self.group} if self.group else {}
         self.entries[name] = {**told, **grouped, **more}
         print(self.entries[name], flush=True)

@@ -11,7 +11,7 @@ import ast
 import importlib
 import runpy
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -121,7 +121,8 @@ def function_in(path: Path, name: str) -> Callable[..., Any]:
 class OGBench:
     """OGBench's own loop: draw a batch with NumPy, update an agent with JAX."""
 
-    def __init__(self, folder: Path, method: str, data: Episodes, batch: int, hidden: tuple[int, ...] | None) -> None:
+    def __init__(self, folder: Path, method: str, data: Episodes, settings: Mapping[str, Any]) -> None:
+        """`settings` by OGBench's names; those that the method does not have are passed over."""
         impls = folder / "impls"
         if not (impls / "agents").is_dir():
             raise UserError(f"'{folder}' is no checkout of OGBench: it has no impls/agents")
@@ -134,16 +135,17 @@ class OGBench:
         finally:
             sys.path.remove(str(impls))
         config = agent.get_config()
-        config["batch_size"] = batch
-        for name in [name for name in config if name.endswith("hidden_dims")] if hidden else []:
-            config[name] = hidden
+        self.config = dict(config)
+        """Its own settings, before they were changed."""
+        config.update({name: value for name, value in settings.items() if name in config})
         states: dict[str, Array] = {name: np.asarray(getattr(data, name)) for name in ("observations", "actions")}
-        ends = np.zeros(len(states["actions"]), np.float32)
-        ends[np.cumsum(data.lengths) - 1] = 1
-        following = np.roll(states["observations"], -1, axis=0)
-        made = datasets.Dataset.create(**states, next_observations=following, terminals=ends)
+        last = np.cumsum(data.lengths) - 1
+        valids, ends = np.ones(len(states["actions"]), np.float32), np.zeros(len(states["actions"]), np.float32)
+        valids[last] = 0
+        ends[np.concatenate([last - 1, last])] = 1  # as OGBench's own loader marks them
+        made = datasets.Dataset.create(**states, valids=valids, terminals=ends)
         self.data = getattr(datasets, config["dataset_class"])(made, config)
-        self.batch = batch
+        self.batch = config["batch_size"]
         kind = getattr(agent, f"{method.upper()}Agent")
         example = self.data.sample(1)
         self.agent = kind.create(0, example["observations"], example["actions"], config)

@@ -33,7 +33,7 @@ def test_folders_that_are_no_checkouts_are_named(script, strangers, tmp_path):
     with pytest.raises(UserError, match=f"'{tmp_path}' is no checkout of the authors' release"):
         strangers.Release(tmp_path, torch.device("cpu"), 2, 2.0)
     with pytest.raises(UserError, match=f"'{tmp_path}' is no checkout of OGBench"):
-        strangers.OGBench(tmp_path, "gcivl", script.walks(3, 2, 2, 5), 4, None)
+        strangers.OGBench(tmp_path, "gcivl", script.walks(3, 2, 2, 5), {})
 
 
 def test_packages_that_agents_need_are_named(script, strangers, tmp_path):
@@ -41,7 +41,7 @@ def test_packages_that_agents_need_are_named(script, strangers, tmp_path):
     agents.mkdir(parents=True)
     (agents / "gcivl.py").write_text("import a_package_that_is_not_there\n")
     with pytest.raises(UserError, match="cannot be run here: No module named 'a_package_that_is_not_there'"):
-        strangers.OGBench(tmp_path, "gcivl", script.walks(3, 2, 2, 5), 4, None)
+        strangers.OGBench(tmp_path, "gcivl", script.walks(3, 2, 2, 5), {})
 
 
 def test_modules_are_borrowed_and_given_back(strangers, tmp_path):

@@ -186,6 +186,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "data-cost": partial(render_grid, group="data-cost"),
     "against-release": partial(render_grid, group="against release"),
     "against-agents": partial(render_grid, group="against agents"),
+    "one-update": partial(render_grid, group="one update"),
     "steered": render_steered,
     "repair-speed": partial(render_speed, group="repair"),
     "own-worlds": partial(render_grid, group="own-worlds"),

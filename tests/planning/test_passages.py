@@ -73,6 +73,24 @@ def test_only_a_door_leads_through_a_wall(support, start, end, open):
     assert support.passages.open(*(torch.tensor([each]) / 5 for each in (start, end))).item() == open
 
 
+@pytest.mark.parametrize("away", [0.2, 0.3, 0.5])
+@pytest.mark.parametrize(("first", "last"), [(0, 15), (0, 2), (0, 4), (4, 8), (5, 7), (6, 7), (11, 15), (13, 15)])
+def test_a_plan_between_rests_at_both_sides_of_a_wall_passes_aside(support, away, first, last):
+    """Slowly or fast, early or late: between looks at every other state, and in what a slow plan creeps, walls fit."""
+    share = np.clip((np.arange(16) - first) / (last - first), 0, 1)[:, None]
+    ends = np.array([[-away, -1.3], [away, -1.3]])
+    path = torch.tensor(ends[0] + (ends[1] - ends[0]) * share, dtype=torch.float32)[None] / 5
+    assert support.passages.aside(path) > support.passages.limit
+
+
+@pytest.mark.parametrize("count", [20, 40, 100])
+def test_of_few_walks_none_leads_through_the_wall(count):
+    """Cells are larger then than a chunk is long, but whither it goes is known all the same."""
+    passages = measure_support(walks(count)).passages
+    crossing = torch.cat([line((-0.3, y), (0.3, y + 0.1)) for y in np.linspace(-4, 1, 50)])
+    assert (passages.aside(crossing) <= passages.limit).float().mean() < 0.05
+
+
 def test_what_stands_still_is_as_far_aside_as_it_is_from_the_data(support):
     here, outside = line((2, 1), (2, 1)), line((2, 7), (2, 7))
     assert support.passages.aside(here) < support.passages.limit < support.passages.aside(outside)
@@ -188,7 +206,19 @@ def test_a_leg_far_from_all_others_does_not_hide_them(size):
     legs[:, size] += 0.004
     passages = Passages(torch.cat([legs, torch.full((1, 2 * size), 6e4)]), 0.1)
     assert passages._cells.row.numel() <= MOST
+    assert passages._usual < 0.01
     assert (passages.across(middles_of(legs), torch.eye(size)[:1].expand(400, -1)) < 0.001).all()
+
+
+def test_where_held_out_walks_went_elsewhere_not_everything_may_pass():
+    """Two walks in two rooms: neither says how far aside the other may pass."""
+    steps = np.linspace(0, 1, STEPS)[:, None]
+    rooms = np.stack([np.array(a) + (np.array(b) - a) * steps for a, b in [((-4, -4), (-4, -3)), ((4, 4), (4, 3))]])
+    passages = measure_support(windows_of(rooms)).passages
+    assert 0 < passages.limit < 0.1
+    assert (passages.aside(torch.cat([line((-2, 0), (2, 0)), line((0, 0), (0, 4))])) > passages.limit).all()
+    wider = replace(passages, limit=NOWHERE)  # as it was kept once
+    assert (wider.aside(line((-2, 0), (2, 0))) > wider.limit).all()
 
 
 def test_of_no_lines_none_is_open(support):
@@ -213,6 +243,9 @@ def test_who_rests_is_going_where_it_goes_afterwards():
     path = torch.tensor(np.stack([steps, 0 * steps], 1) + noise, dtype=torch.float32)
     along = torch.nn.functional.normalize(headings(path[None], 0.2)[0], dim=1)
     assert (along[:, 0] > 0.99).all()
+    creeping = torch.nn.functional.normalize(headings(path[None] / 10, 0.2)[0], dim=1)
+    assert (creeping[:, 0] > 0.99).all()
+    assert (headings(path[None] / 40, 0.2) == 0).all()
     still = headings(torch.zeros(1, 25, 2), 0.2)
     assert (still == 0).all()
 

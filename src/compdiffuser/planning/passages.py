@@ -22,7 +22,7 @@ from torch import Tensor
 
 from compdiffuser.checks import finite
 from compdiffuser.data.windows import Windows
-from compdiffuser.planning.cells import Cells, different, lengths_of
+from compdiffuser.planning.cells import Cells, different, lengths_of, usual_length
 from compdiffuser.types import UserError
 
 LEG = 4  # steps of a recorded leg
@@ -32,8 +32,9 @@ LEAST = 2.0  # longest steps that a plan may always pass aside
 WINDOWS = 1024  # that say what is usual
 WIDEST = 3  # dimensions of a place: in more there are no walls to go round
 MOST_PARTS = 16  # of a line that is looked at
-MOVED = 0.5  # of a cell: over so far a plan is followed to see where it goes
-NOWHERE = 4.0  # how far aside it is where no leg around crosses: further than the data goes
+MOVED = 0.5  # of a usual leg: over so far a plan is followed to see where it goes
+STIRRED = 0.2  # of that: who does not get so far stays, and goes nowhere
+NOWHERE = 4.0  # how far aside it is where no leg around crosses, at least: further than a plan may pass
 LINES = 4096  # of about the same length, that are looked at together
 ELEMENTS = 2**22  # numbers that are looked at together
 
@@ -62,8 +63,7 @@ class Passages:
 
     def aside(self, places: Tensor) -> Tensor:
         """How far aside each chunk passes where it does so the furthest: [M, H, P] -> [M]."""
-        here = places[:, LEG // 2 : -(LEG // 2) : LEG // 2]
-        along = headings(places, MOVED * self._cells.size)[:, LEG // 2 : -(LEG // 2) : LEG // 2]
+        here, along = between(places), between(headings(places, MOVED * self._usual))
         return self.across(here.flatten(0, 1), along.flatten(0, 1)).view(here.shape[:2]).amax(dim=1)
 
     def across(self, here: Tensor, along: Tensor) -> Tensor:
@@ -94,16 +94,27 @@ class Passages:
         begin, end = legs.unbind(dim=2)
         # `norm` over a dimension in the middle takes fifty times as long.
         far = torch.lerp(begin, end, share[:, :, None]).square().sum(dim=2)
-        return torch.where(before * after <= 0, far, NOWHERE**2).amin(dim=(1, 2)).sqrt()
+        nowhere = max(NOWHERE, 2 * self.limit)
+        return torch.where(before * after <= 0, far, nowhere**2).amin(dim=(1, 2)).sqrt()
+
+    @cached_property
+    def _usual(self) -> float:
+        return usual_length(self.legs)
 
     @cached_property
     def _cells(self) -> Cells:
         return Cells.of(self.legs)
 
 
+def between(states: Tensor) -> Tensor:
+    """States of a path and the middles between them: [M, H, P] -> [M, 2·H − 1, P]"""
+    return torch.cat([states, (states[:, 1:] + states[:, :-1]) / 2], dim=1)
+
+
 def headings(places: Tensor, moved: float) -> Tensor:
     """Where each state [M, H, P] of a path is going: from a little before it to a little after it, further apart the
-    slower the path is, until the two are `moved` apart; 0 where they never are.
+    slower the path is, until the two are `moved` apart. Where they never are, as far apart as they get; 0 where that is
+    next to nothing.
     """
     steps = torch.arange(places.shape[1], device=places.device)
     found = torch.zeros_like(places)
@@ -112,7 +123,8 @@ def headings(places: Tensor, moved: float) -> Tensor:
     while True:
         before, after = (steps - reach).clamp(min=0), (steps + reach).clamp(max=places.shape[1] - 1)
         along = places[:, after] - places[:, before]
-        going = (far < moved) & ((length := along.norm(dim=2, keepdim=True)) >= moved)
+        length = along.norm(dim=2, keepdim=True)
+        going = (far < moved) & (length > far) & (length >= STIRRED * moved)
         found, far = torch.where(going, along, found), torch.where(going, length, far)
         if reach >= places.shape[1]:
             return found
@@ -147,5 +159,6 @@ def measure_passages(
         steps.append(others.diff(dim=1).norm(dim=-1).flatten())
         aside.append(Passages(legs_of(kept), 0.0).aside(others))
     least = LEAST * float(np.quantile(torch.cat(steps).cpu().numpy(), 0.9999))
-    usual = float(np.quantile(torch.cat(aside).cpu().numpy(), USUAL))
+    somewhere = (found := torch.cat(aside).cpu().numpy())[found < NOWHERE]  # or everything could pass
+    usual = float(np.quantile(somewhere, USUAL)) if len(somewhere) else 0.0
     return Passages(legs_of(windows), max(least, usual))

@@ -174,6 +174,16 @@ def test_cells_find_the_leg_that_comparing_with_all_of_theirs_finds(support):
     assert (found <= usual + 1e-4)[usual <= most].all()
 
 
+def test_asking_the_longest_legs_first_changes_nothing_beyond_half_the_limit(support):
+    passages, rng = support.passages, np.random.default_rng(0)
+    chunks = torch.cat([line(*rng.uniform(-5, 5, (2, 2))) for _ in range(100)])
+    exact, found = replace(passages, limit=0.0).aside(chunks), passages.aside(chunks)
+    half = passages.limit / 2
+    assert torch.equal(found.clamp(min=half), exact.clamp(min=half))
+    assert (found >= exact).all()
+    assert (found > exact).any()
+
+
 def test_a_door_that_was_passed_slowly_is_kept_beside_a_hall_that_is_crossed_fast():
     rng = np.random.default_rng(0)
     angle, room, steps = rng.uniform(0, 2 * np.pi, (600, 1)), np.array([4.8, 10]), np.arange(STEPS)

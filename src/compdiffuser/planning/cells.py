@@ -32,8 +32,8 @@ class Cells:
     row: Tensor
     """The row in `legs` of each cell of the box, with one more cell on every side: [n, …, n], of P axes."""
     legs: Tensor
-    """Where the legs in each cell that has some begin and end, NaN where there are fewer; and first a row without any:
-    [C, 2, P, B]."""
+    """Where the legs in each cell that has some begin and end, the longest first, NaN where there are fewer; and before
+    all cells a row without any: [C, 2, P, B]."""
 
     @classmethod
     def of(cls, legs: Tensor) -> Cells:
@@ -52,6 +52,7 @@ class Cells:
     @classmethod
     def filled(cls, legs: Tensor, size: float) -> Cells:
         """Cells of this size with legs [N, 2·P], each where it has its middle."""
+        legs = legs[lengths_of(legs).sort(descending=True, stable=True).indices]
         cell, low, sizes = boxed((middles_of(legs) / size).floor().long())
         cell, sizes = cell + 1, sizes + 2
         found, which, counts = numbered(cell, sizes).unique(return_inverse=True, return_counts=True)
@@ -69,13 +70,14 @@ class Cells:
 
     @property
     def most(self) -> int:
-        """Numbers that say where the legs are that a place is asked about, at most."""
-        return len(self._offsets) * self.legs[0].numel()
+        """Legs that a place is asked about, at most."""
+        return len(self._offsets) * self.legs.shape[3]
 
-    def around(self, here: Tensor) -> Tensor:
-        """Where the legs in the cells around places [Q, P] and in their own begin and end, NaN for none:
-        [Q, 3^P, 2, P, B]"""
-        return self.legs[self._rows(here)]
+    def around(self, here: Tensor, longest: int | None = None) -> Tensor:
+        """Where the legs in the cells around places [Q, P] and in their own begin and end, NaN for none; of each cell
+        only so many of the `longest`: [Q, 3^P, 2, P, B]
+        """
+        return self.legs[..., :longest][self._rows(here)]
 
     def crowd(self, here: Tensor) -> Tensor:
         """How many legs these are: [Q]"""

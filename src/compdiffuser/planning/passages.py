@@ -35,6 +35,7 @@ MOST_PARTS = 16  # of a line that is looked at
 MOVED = 0.5  # of a usual leg: over so far a plan is followed to see where it goes
 STIRRED = 0.2  # of that: who does not get so far stays, and goes nowhere
 NOWHERE = 4.0  # how far aside it is where no leg around crosses, at least: further than a plan may pass
+SOON = 8  # legs of a cell that are asked first
 LINES = 4096  # of about the same length, that are looked at together
 ELEMENTS = 2**22  # numbers that are looked at together
 
@@ -62,14 +63,22 @@ class Passages:
         return float(lengths_of(self.legs).max())
 
     def aside(self, places: Tensor) -> Tensor:
-        """How far aside each chunk passes where it does so the furthest: [M, H, P] -> [M]."""
+        """How far aside each chunk passes where it does so the furthest: [M, H, P] -> [M]. Up to half of what a plan
+        may, that is an upper bound.
+        """
         here, along = between(places), between(headings(places, MOVED * self._usual))
-        return self.across(here.flatten(0, 1), along.flatten(0, 1)).view(here.shape[:2]).amax(dim=1)
+        found = self._nearer(self.limit / 2, here.flatten(0, 1), along.flatten(0, 1))
+        return found.view(here.shape[:2]).amax(dim=1)
 
-    def across(self, here: Tensor, along: Tensor) -> Tensor:
-        """Distances [Q] of places [Q, P] from where a leg crosses the plane across the direction `along` [Q, P]."""
-        rows = max(1, ELEMENTS // self._cells.most)
-        return torch.cat([self._across(*part) for part in zip(here.split(rows), along.split(rows), strict=True)])
+    def across(self, here: Tensor, along: Tensor, longest: int | None = None) -> Tensor:
+        """Distances [Q] of places [Q, P] from where a leg crosses the plane across the direction `along` [Q, P].
+
+        `longest`: of each cell, only so many legs are asked.
+        """
+        legs = self._cells.most if longest is None else min(self._cells.most, longest * 3 ** here.shape[1])
+        rows = max(1, ELEMENTS // (legs * self.legs.shape[1]))
+        parts = zip(here.split(rows), along.split(rows), strict=True)
+        return torch.cat([self._across(*part, longest) for part in parts])
 
     def open(self, here: Tensor, there: Tensor) -> Tensor:
         """Whether the straight lines between places [n, P] pass nowhere further aside than a plan may: [n]."""
@@ -85,10 +94,20 @@ class Passages:
         shares = ((torch.arange(parts) + 0.5) / parts).to(here)
         points = torch.lerp(here[:, None], there[:, None], shares[:, None])
         along = (there - here)[:, None].expand_as(points)
-        return (self.across(points.flatten(0, 1), along.flatten(0, 1)) <= self.limit).view(len(here), parts).all(dim=1)
+        found = self._nearer(self.limit, points.flatten(0, 1), along.flatten(0, 1))
+        return (found <= self.limit).view(len(here), parts).all(dim=1)
 
-    def _across(self, here: Tensor, along: Tensor) -> Tensor:
-        legs = self._cells.around(here) - here[:, None, None, :, None]  # [Q, n, 2, P, B], NaN where there are fewer
+    def _nearer(self, enough: float, here: Tensor, along: Tensor) -> Tensor:
+        """As `across`; but where one of the longest legs is near enough, as nearly everywhere, the others are not
+        asked.
+        """
+        found = self.across(here, along, SOON)
+        far = (found > enough).nonzero()[:, 0]
+        found[far] = self.across(here[far], along[far])
+        return found
+
+    def _across(self, here: Tensor, along: Tensor, longest: int | None) -> Tensor:
+        legs = self._cells.around(here, longest) - here[:, None, None, :, None]  # [Q, n, 2, P, B], NaN for none
         before, after = (legs * along[:, None, None, :, None]).sum(dim=3).unbind(dim=2)
         share = before.abs() / (before.abs() + after.abs()).clamp(min=1e-12)
         begin, end = legs.unbind(dim=2)

@@ -41,8 +41,8 @@ def add_drive(app: FastAPI, service: Service, responses: dict[int | str, dict[st
     async def road(body: DriveRequest) -> StreamingResponse:
         """Follow a plan in the real environment: `moved`, `replanning`, `replanned`, and at last `end` or `error`.
 
-        A new plan streams in as plans do, with `wave`, `frame` and `scored`. Where regions appear on the way (`changes`),
-        the plan is repaired; where they vanish or waypoints change, there is a new plan.
+        A new plan streams in as plans do, with `wave`, `frame` and `scored`. Where regions appear on the way
+        (`changes`), the plan is repaired; where they vanish or waypoints change, there is a new plan.
         """
         await run_in_threadpool(_check, service, body)
         if not free.acquire(blocking=False):

@@ -68,10 +68,9 @@ class Cells:
     def to(self, device: torch.device) -> Cells:
         return Cells(self.size, self.low.to(device), self.row.to(device), self.legs.to(device))
 
-    @property
-    def most(self) -> int:
-        """Legs that a place is asked about, at most."""
-        return len(self._offsets) * self.legs.shape[3]
+    def most(self, longest: int | None = None) -> int:
+        """Legs that a place is asked about, at most, where so many of the `longest` of each cell are."""
+        return len(self._offsets) * self.legs[0, 0, 0, :longest].numel()
 
     def around(self, here: Tensor, longest: int | None = None) -> Tensor:
         """Where the legs in the cells around places [Q, P] and in their own begin and end, NaN for none; of each cell

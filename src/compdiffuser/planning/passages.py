@@ -75,8 +75,7 @@ class Passages:
 
         `longest`: of each cell, only so many legs are asked.
         """
-        legs = self._cells.most if longest is None else min(self._cells.most, longest * 3 ** here.shape[1])
-        rows = max(1, ELEMENTS // (legs * self.legs.shape[1]))
+        rows = max(1, ELEMENTS // (self._cells.most(longest) * self.legs.shape[1]))
         parts = zip(here.split(rows), along.split(rows), strict=True)
         return torch.cat([self._across(*part, longest) for part in parts])
 

@@ -136,20 +136,19 @@ def render_times(results: Sequence[Result]) -> str:
 
 
 def render_base(results: Sequence[Result]) -> str:
-    """Share of sound candidates from pure noise, by how the model was trained."""
+    """Candidates from pure noise, by how the model was trained: those that are sound, and problems with a sound one."""
     found = [result for result in results if result.get("origin") == ORIGIN and "sound" in result]
-    datasets = list(dict.fromkeys(each["dataset"] for each in found))
-    variants = list(dict.fromkeys(each["variant"] for each in found))
-    ways = [(dataset, way) for dataset in datasets for way in ("ours", "paper")]
-    body = []
-    for variant in variants:
-        line = [variant]
-        for dataset, way in ways:
-            shares = [e["sound"][way]["sound"] for e in found if (e["dataset"], e["variant"]) == (dataset, variant)]
-            line.append(f"{100 * sum(shares) / len(shares):.1f}" if shares else MISSING)
-        body.append(line)
-    head = ["variant", *(f"{dataset.removesuffix('-v0')}, {way}" for dataset, way in ways)]
-    return markdown(head, body) if found else markdown(["variant", "sound candidates (%)"], [[MISSING, MISSING]])
+    found.sort(key=lambda each: (each["dataset"], each["training"]["steps"], each["training"].get("parameters", 0),
+                                 each["variant"]))  # fmt: skip
+    body = [
+        [each["dataset"].removesuffix("-v0"), each["variant"], f"{each['training']['steps']:,}",
+         f"{each['training']['parameters'] / 1e6:.1f}M" if "parameters" in each["training"] else MISSING,
+         *(f"{100 * each['sound'][way][share]:.1f}" for way in ("ours", "paper") for share in ("sound", "solved"))]
+        for each in found
+    ]  # fmt: skip
+    head = ["dataset", "variant", "updates", "parameters"]
+    head += [f"{what}, {way}" for way in ("ours", "paper") for what in ("sound", "solved")]
+    return markdown(head, body or [[MISSING] * len(head)])
 
 
 def render_paper_curve(results: Sequence[Result]) -> str:

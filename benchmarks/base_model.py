@@ -4,10 +4,11 @@
     python benchmarks/base_model.py --only base log-ratios --dataset antmaze-large-explore-v0
     python benchmarks/base_model.py --only shipped second-order --device cpu
 
-Each variant gets as many updates, or is the shipped planner, and makes candidates for random pairs of places that no other script plans for:
-from pure noise, without refinement and without scaffolds. A candidate is sound where it passes through no wall and does
-not jump. Counted with our sampler over the automatic choice of K, and with the paper's at its K. Each variant writes
-results/ablations/default-DATASET-base-VARIANT.json; one that lies there already is passed over. Meant for one GPU.
+Each variant gets as many updates, or is the shipped planner, and makes candidates for random pairs of places that no
+other script plans for: from pure noise, without refinement and without scaffolds. A candidate is sound where it passes
+through no wall and does not jump. Counted with our sampler over the automatic choice of K, and with the paper's at its
+K. Each variant writes results/ablations/default-DATASET-base-VARIANT.json; one that lies there already is passed over.
+Meant for one GPU.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ from compdiffuser.runs import choose_device
 from compdiffuser.training.config import TrainConfig
 from compdiffuser.types import UserError
 
+SHIPPED = pretrained_folder()
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -43,7 +45,7 @@ class Benchmark:
     """To record, where there is no data yet; by default as many as the shipped planner was trained on."""
     workers: int | None = None
     """Processes that record."""
-    shipped: Path = pretrained_folder()
+    shipped: Path = SHIPPED
     out: Path = Path("out/pretrained")
     runs: Path = Path("runs/again")
     device: str = "auto"

@@ -78,17 +78,21 @@ def _await_end(parent: int) -> None:
 
 
 def only_writer(train: Callable[Given, Result]) -> Callable[Given, Result]:
-    """A function that trains into its folder `out`, made the only one that does; of several processes, the first."""
+    """A function that trains into its folder `out`, made the only one that does; of several processes, the first.
+
+    The folder may also be given as a string.
+    """
     arguments = inspect.signature(train)
 
     @wraps(train)
     def alone(*given: Given.args, **named: Given.kwargs) -> Result:
+        bound = arguments.bind(*given, **named)
+        out = bound.arguments["out"] = Path(bound.arguments["out"])
         if rank() > 0:
-            return train(*given, **named)
-        out = Path(arguments.bind(*given, **named).arguments["out"])
+            return train(*bound.args, **bound.kwargs)
         check_writable(out / "config.json")
         with locked(out, "trains in"):
-            return train(*given, **named)
+            return train(*bound.args, **bound.kwargs)
 
     return alone
 

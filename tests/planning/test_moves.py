@@ -31,6 +31,14 @@ def test_one_group_is_measured_as_before():
     assert Calibration.from_dict(single.to_dict()) == single
 
 
+def test_a_ball_that_never_moves_may_lie_as_inexactly_as_plans_end():
+    data = windows(seed=1)
+    columns = [column for group in WORLD.space.positions[1:] for column in group.columns]
+    data.states[:, columns] = data.states[0, columns]
+    ball = measure_moves(data, data.sample(64, torch.Generator().manual_seed(0)), 8)[1]
+    assert ball.longest == ball.gap > 0
+
+
 def test_a_ball_is_carried_and_the_agent_is_near():
     usual = checkpoint().calibration
     agent, ball = usual.groups

@@ -90,6 +90,8 @@ def test_one_k_for_each_problem_may_be_an_array_and_means_what_one_for_all_does(
     for chunks in (1, [1]):
         (still,) = planner.plan_batch([[1, 1]], [[1, 1]], n_chunks=chunks, n_candidates=2)
         assert still.length == 0, "who is at the goal stays there"
+        (near,) = planner.plan_batch([[1, 1]], [[1, 1 + 1e-3]], n_chunks=chunks, n_candidates=2)
+        assert near.length == pytest.approx(1e-3, rel=0.01), "who is nearly there goes straight"
 
 
 @pytest.mark.parametrize("steered", [{}, {"avoid": [Box((1, 1), (2, 2))]}, {"via": [(1, 1)]}], ids=str)
@@ -178,7 +180,9 @@ def test_a_wave_that_a_scaffold_settles_makes_no_more(tiny, known_ways):
     search = planner.search([-3, 2], [4, -4], 3)
     planner.advance([search])
     assert {candidate.origin for candidate in search.candidates} == {"scaffold"}
-    assert (search.done, planner.result(search).origin) == (True, "scaffold")
+    plan = planner.result(search)
+    assert (search.done, plan.origin) == (True, "scaffold")
+    assert plan.scores[plan.candidate] == plan.score, "numbers have gaps where candidates were not made"
 
 
 def test_a_batch_from_scaffolds_gives_what_its_problems_give_alone(tiny, known_ways):

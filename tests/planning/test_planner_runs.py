@@ -64,6 +64,13 @@ def test_dimensions_that_there_are_not_are_named(tmp_path, dims, sentence):
         train_planner(lines(), OWN.planning(dims), tmp_path, model=SMALL, progress=False)
 
 
+def test_data_in_which_nothing_moves_is_refused(tmp_path):
+    episodes = lines()
+    still = replace(episodes, observations=np.full_like(episodes.observations, 1.5))
+    with pytest.raises(UserError, match=r"nothing moves: the place is \[1.5, 1.5\] in all recorded states"):
+        train_planner(still, OWN, tmp_path, model=SMALL, progress=False)
+
+
 def test_a_run_does_not_continue_on_other_data(run):
     with pytest.raises(UserError, match="holds a run on other data of that name; choose"):
         train_planner(lines(2.0), OWN, run, model=SMALL, config=TrainConfig(steps=4, batch=4), progress=False)

@@ -79,6 +79,16 @@ def test_waves_of_fresh_and_of_refined_candidates_take_turns():
     assert kinds == [{False}, {True}, {False}, {True}]
 
 
+def test_a_chunk_that_stays_belongs_to_no_wave():
+    hunt = search(wave=8, still=torch.zeros(1, 4, 2))
+    counts = []
+    for _ in range(5):
+        proposals = hunt.proposals()
+        counts.append(len(proposals))
+        hunt.candidates += made(proposals)
+    assert counts == [1, 8, 8, 8, 8]
+
+
 def test_half_of_a_fresh_wave_begins_from_the_scaffold_of_its_k():
     """On a CPU a wave has eight candidates and a scaffold's turn was eight too, so that none began from noise."""
     hunt = search(wave=8, most=32, scaffolds=SCAFFOLDS)

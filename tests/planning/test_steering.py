@@ -226,6 +226,9 @@ def flat(states):
         ({"prefer": lambda states: (states * 0).sum(dim=(1, 2)).sqrt()}, "the gradient of the cost is not finite"),
         ({"prefer": lambda states: states[..., 9].sum(dim=1)}, "the cost cannot be computed for states"),
         ({"margin": float("nan")}, "a margin is a number of metres"),
+        ({"avoid": [Disc((2, 0), 0.5)], "margin": 1e9}, "a margin of 1e+09 m is wider than the data"),
+        ({"avoid": [Disc((2, 0, 1), 1)]}, "disc:2,0,1,1 needs places of 3 numbers, and these have 2"),
+        ({"avoid": [Outside(Box((2, 0, 1), (3, 3, 3)))]}, "needs places of 3 numbers, and these have 2"),
         ({"n_plans": 0}, "numbers of plans must be at least 1, not 0"),
     ],
 )
@@ -321,6 +324,13 @@ def test_lines_are_free_where_no_place_on_them_lacks_room(small):
     assert (room[free] >= 0).all()
     assert free[room > 0.6].all()
     assert 0 < free.sum() < len(free)
+
+
+def test_a_function_is_asked_every_tenth_of_a_metre_however_long_steps_may_be(small):
+    ground = replace(small.ground, calibration=replace(small.calibration, step=2.0))
+    longest = 6.0 * float(small.normalizer.units.max())
+    assert longest / ground.most_parts <= 0.1
+    assert ground.parts == 16, "where distances are known, fewer points do"
 
 
 def test_what_is_not_valid_is_told_with_its_place(small):

@@ -107,6 +107,20 @@ def test_the_limit_holds_for_episodes_that_the_segments_are_not_from():
     assert outside < 0.015, "about half a per cent"
 
 
+@pytest.mark.parametrize("copies", [1, 10])
+def test_data_that_repeats_itself_allows_a_little_more(copies, few_windows):
+    """One episode, or copies of one, stray nothing from themselves, and nothing else would ever be certified."""
+    turns = np.linspace(0, 40 * np.pi / copies, 2000 // copies)
+    lap = np.stack([np.cos(turns), np.sin(turns)], axis=1).astype(np.float32)
+    episodes = Episodes.from_lists([lap] * copies)
+    data = Windows.from_episodes(episodes, PLANE, Normalizer.from_data(episodes.observations), 32)
+    support = measure_support(data)
+    step = float(np.linalg.norm(np.diff(lap, axis=0), axis=1).max())
+    assert support.threshold(0.995) == pytest.approx(2 * step, rel=0.05)
+    aside = data.sample(50, torch.Generator().manual_seed(1)) + torch.tensor([step, 0])
+    assert (support.stray(aside) <= support.threshold(0.995)).all()
+
+
 def test_each_thing_is_asked_about_by_itself():
     """An agent and a ball were seldom recorded in these two places at once; both were there."""
     support, others = checkpoint().support, windows(seed=1)

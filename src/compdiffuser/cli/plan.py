@@ -264,7 +264,9 @@ class Frames:
 
         from compdiffuser.plotting.plans import animate_denoising
 
-        seen = torch.stack(self.seen[plan.candidate])
+        made = [rounds for rounds in self.seen.values() if rounds[-1].shape == plan.chunks.shape]
+        chosen = planner.normalizer.normalize(plan.chunks)
+        seen = torch.stack(min(made, key=lambda rounds: float(np.abs(rounds[-1].cpu().numpy() - chosen).max())))
         frames = planner.normalizer.denormalize(seen).cpu().numpy()
         frames[(seen == 0).all(dim=3).all(dim=2).cpu().numpy()] = np.nan  # chunks whose turn has not come
         animate_denoising(frames, path, space=plan.space, maze=plan.maze, start=plan.start, goal=plan.goal)

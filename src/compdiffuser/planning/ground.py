@@ -20,13 +20,13 @@ from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import Group, Space
 from compdiffuser.planning.calibration import Calibration
 from compdiffuser.planning.problem import MARGIN
-from compdiffuser.planning.regions import Region, bare
+from compdiffuser.planning.regions import Grown, Region, bare
 from compdiffuser.planning.roadmap import Clear
 from compdiffuser.planning.steering import Steering, Waypoint, check_cost, told_room
 from compdiffuser.types import Array, UserError
 
 FINE, MOST_PARTS = 0.1, 16
-"""Metres between the points of a step that are looked at, and how many there are at most."""
+"""Metres between the points of a step that are looked at, and how many there are at most where distances are known."""
 LEAST_ROOM = 1e-3
 """Metres of room by which the ends of a line clear all of it; with less, points between them are looked at too."""
 
@@ -50,7 +50,7 @@ class Ground:
 
         It is the same for all plans, so that what is found of one depends on no other.
         """
-        return self._parts(self.calibration.step)
+        return min(self._parts(self.calibration.step), MOST_PARTS)
 
     @cached_property
     def most_parts(self) -> int:
@@ -129,7 +129,8 @@ class Ground:
     def check(self, steering: Steering, start: Array, goal: Array, asked: Sequence[Group], maze: Maze | None) -> None:
         """Raises UserError where a start [D], a goal [D] and their steering do not fit together."""
         for region in steering.avoid:
-            self.concerned(region.group)
+            for group in self.concerned(region.group):
+                self._check_region(region, group)
         for what, state, groups in (("start", start, self.space.positions), ("goal", goal, tuple(asked))):
             for group in groups:
                 name = what if len(self.space.positions) == 1 else f"{what}'s {group.name}"
@@ -166,6 +167,13 @@ class Ground:
             near |= (room[there] + room[here] - apart) / 2 < LEAST_ROOM
         return near.nonzero()[:, 0]
 
+    def _check_region(self, region: Region, group: Group) -> None:
+        if region.axes > len(group.columns):
+            raise UserError(f"{region} needs places of {region.axes} numbers, and these have {len(group.columns)}")
+        width = float((2 * self._spread(group) * self.normalizer.part(group.columns).limits).max())
+        if isinstance(region, Grown) and region.margin > width:
+            raise UserError(f"a margin of {region.margin:g} m is wider than the data, which is {width:.4g} m wide")
+
     def _check_place(self, what: str, place: Array, group: Group, steering: Steering) -> None:
         for region in steering.avoid:
             # One that only lacks its margin may be on its way out.
@@ -180,7 +188,7 @@ class Ground:
 
     def _parts(self, step: float) -> int:
         """Points in a step of a normalized length."""
-        return min(max(math.ceil(self._in_metres(step) / FINE), 1), MOST_PARTS)
+        return max(math.ceil(self._in_metres(step) / FINE), 1)
 
     def _in_metres(self, distance: float) -> float:
         """A normalized distance along the widest axis of a position."""

@@ -66,7 +66,7 @@ def measure_moves(windows: Windows, chunks: Tensor, overlap: int) -> tuple[Moves
         Moves(
             reach=_far(path[:, -1] - path[:, 0], 0.999),
             advance=_far(path[:, path.shape[1] - overlap - 1] - path[:, 0], 0.999),
-            longest=1.5 * step,
+            longest=1.5 * step or gap,  # of a thing that never moves
             gap=gap,
             **(_nearness(paths[0], path) if number else {}),
         )

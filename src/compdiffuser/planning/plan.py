@@ -59,7 +59,7 @@ class Plan:
     overlap_distance: float = float("nan")
     """How far neighbouring chunks disagree where they overlap."""
     candidate: int = 0
-    """Number of the chosen candidate: its place among `scores`."""
+    """The chosen candidate's place among `scores`."""
     scores: Array = field(default_factory=lambda: np.zeros(0))
     """[B], reconstruction error of every candidate; may be empty."""
     confidence: float = 0.0

@@ -254,7 +254,7 @@ class Planner:
             overlap=self.model.overlap,
             score=best.score,
             overlap_distance=best.overlap,
-            candidate=best.number,
+            candidate=next(place for place, made in enumerate(candidates) if made is best),
             scores=np.array([candidate.score for candidate in candidates]),
             confidence=self.calibration.confidence(best.score, len(best.chunks)),
             verdict=best.verdict,

@@ -35,6 +35,11 @@ class Region(ABC):
         """The position group that it concerns; None: everything that moves."""
         return getattr(self, "of", None)
 
+    @property
+    def axes(self) -> int:
+        """How many numbers of a place it needs."""
+        return 2
+
     @abstractmethod
     def distance(self, places: Tensor) -> Tensor:
         """Metres from places [..., n] to the region, below 0 inside: [...]."""
@@ -67,6 +72,10 @@ class Disc(Region):
         if not is_finite(self.radius) or self.radius <= 0:
             raise UserError(f"the radius of a disc is a number above 0, not {brief(self.radius)}")
 
+    @property
+    def axes(self) -> int:
+        return len(self.center)
+
     def distance(self, places: Tensor) -> Tensor:
         center = like(self.center, places)
         return (places[..., : len(center)] - center).norm(dim=-1) - self.radius
@@ -95,6 +104,10 @@ class Box(Region):
             raise UserError(f"a box has two opposite corners, not {list(first)} and {list(second)}")
         object.__setattr__(self, "low", tuple(map(min, first, second)))
         object.__setattr__(self, "high", tuple(map(max, first, second)))
+
+    @property
+    def axes(self) -> int:
+        return len(self.low)
 
     def distance(self, places: Tensor) -> Tensor:
         return to_boxes(places, like((self.low,), places), like((self.high,), places))[..., 0]
@@ -155,6 +168,10 @@ class Outside(Region):
     def group(self) -> str | None:
         return self.region.group
 
+    @property
+    def axes(self) -> int:
+        return self.region.axes
+
     def distance(self, places: Tensor) -> Tensor:
         return -self.region.distance(places)
 
@@ -178,6 +195,10 @@ class Grown(Region):
     @property
     def group(self) -> str | None:
         return self.region.group
+
+    @property
+    def axes(self) -> int:
+        return self.region.axes
 
     def distance(self, places: Tensor) -> Tensor:
         return self.region.distance(places) - self.margin

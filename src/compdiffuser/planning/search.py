@@ -237,7 +237,9 @@ class Search:
         return Proposal(number, k, "scaffold", self.scaffolds[k], goal, self.held.get(k, ()))
 
     def _fresh(self) -> int:
-        return sum(not candidate.refined for candidate in self.candidates)
+        # The chunk that stays belongs to no wave.
+        begun = self.candidates[self.still is not None :]
+        return sum(not candidate.refined for candidate in begun)
 
     def _refines_next(self) -> bool:
         if not self.refine or len(self.candidates) <= (self.still is not None):

@@ -271,11 +271,17 @@ def _whole(planner: Planner, paths: Sequence[Tensor], starts: Tensor) -> Sequenc
 def _still(
     planner: Planner, start: Array, goal: Array, setting: Setting, chunks: Literal["auto"] | Sequence[int]
 ) -> Tensor | None:
-    """A chunk [1, H, D] that stays at the start, where all that is asked for at the goal is there already."""
+    """A chunk [1, H, D] straight to the goal, where that is no further away than the data's longest steps."""
     single = chunks == "auto" or chunks[setting.problem] == 1
     passes = setting.course is not None and bool(setting.course.steering.via)
-    columns = [column for group in planner.asked for column in group.columns]
-    if not single or passes or not np.array_equal(start[columns], goal[columns]):
+    end, ground = start.copy(), planner.ground
+    for group in planner.asked:
+        columns = list(group.columns)
+        end[columns] = goal[columns]
+        if np.linalg.norm(end - start) > ground.gap(group) / 3:  # a gap is three of those steps
+            return None
+    if not single or passes:
         return None
-    state = planner.normalizer.normalize(torch.from_numpy(start))
-    return state.to(planner.device).expand(1, planner.model.horizon, -1).clone()
+    first, last = planner.normalizer.normalize(torch.from_numpy(np.stack([start, end])))
+    chunk = torch.lerp(first, last, torch.linspace(0, 1, planner.model.horizon)[:, None])
+    return chunk[None].to(planner.device)

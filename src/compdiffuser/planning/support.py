@@ -34,6 +34,9 @@ MANY = 32_768  # segments from which on a CPU asks a tree for the nearest
 ELEMENTS = 2**25  # distances computed at a time
 UNIT = 0.99  # share of the windows that stray less than a unit, where there are several groups
 LEAST = 0.01  # of a unit, for a thing that never moves
+NEAREST = (
+    2.0  # longest steps that a plan may always stray: one episode, or copies of one, stray nothing from themselves
+)
 FOLDS = 10  # of small data, whose episodes say in turn what is usual
 HELD_OUT = 0.1  # share of the episodes that say what is usual
 
@@ -232,5 +235,8 @@ def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -
         folds = windows.folds(FOLDS, generator)
         strays = np.concatenate([_strays(*fold, generator) for fold in folds])
         support = replace(support, segments=every(windows))
+    least = NEAREST * float(np.quantile(others.diff(dim=1).norm(dim=-1).cpu().numpy(), 0.9999))
+    if not support.sizes and np.quantile(strays, USUAL) < least:
+        strays = np.maximum(strays, least)
     passages = measure_passages(windows, folds, generator)
     return replace(support, strays=tuple(float(q) for q in np.quantile(strays, LEVELS)), passages=passages)

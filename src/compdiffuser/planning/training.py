@@ -81,6 +81,9 @@ def train_planner(
     if not (episodes.lengths > 1).any():
         raise UserError("every episode has a single state, so that nothing moves; does the data say where they end?")
     normalizer = normalizer_of(episodes, preset.space)
+    if not normalizer.units[preset.space.columns].any():
+        place = [round(float(x), 4) for x in preset.space.planned(episodes.observations[:1])[0, preset.space.columns]]
+        raise UserError(f"nothing moves: the place is {place} in all recorded states")
     if model.frame == "chunk":
         normalizer = in_chunks(normalizer, windows_of(episodes, preset, normalizer, torch.device("cpu")))
     windows = windows_of(episodes, preset, normalizer, device)

@@ -81,9 +81,6 @@ def train_planner(
     if not (episodes.lengths > 1).any():
         raise UserError("every episode has a single state, so that nothing moves; does the data say where they end?")
     normalizer = normalizer_of(episodes, preset.space)
-    if not normalizer.units[preset.space.columns].any():
-        place = [round(float(x), 4) for x in preset.space.planned(episodes.observations[:1])[0, preset.space.columns]]
-        raise UserError(f"nothing moves: the place is {place} in all recorded states")
     if model.frame == "chunk":
         normalizer = in_chunks(normalizer, windows_of(episodes, preset, normalizer, torch.device("cpu")))
     windows = windows_of(episodes, preset, normalizer, device)
@@ -185,8 +182,14 @@ class Making:
 
 
 def normalizer_of(episodes: Episodes, space: Space) -> Normalizer:
-    """The limits of the planned states. Position groups share theirs: where one thing is, another would be too."""
+    """The limits of the planned states. Position groups share theirs: where one thing is, another would be too.
+
+    Raises UserError where nothing moves.
+    """
     normalizer = Normalizer.from_data(space.planned(episodes.observations))
+    if not normalizer.units[space.columns].any():
+        place = np.array(normalizer.low)[space.columns].round(4).tolist()
+        raise UserError(f"nothing moves: the place is {place} in all recorded states")
     low, high = list(normalizer.low), list(normalizer.high)
     for axis in range(max(len(columns) for _, columns in space.positions)):
         shared = [columns[axis] for _, columns in space.positions if axis < len(columns)]

@@ -130,6 +130,43 @@ def test_lost_agents_are_replanned_together_with_automatic_chunks():
     assert np.linalg.norm(drive(policy, at, steps=500) - GOAL, axis=1).max() < 0.1
 
 
+class Bounded(OraclePlanner):
+    """Knows nothing beyond the maze; where one start lies there, it plans for none."""
+
+    def plan_batch(self, starts, goals, n_chunks="auto", seed=0, **options):
+        for start in starts:
+            if start.max() > 25:
+                raise UserError(f"the start {start.tolist()} lies outside the data")
+        return super().plan_batch(starts, goals, n_chunks, seed, **options)
+
+
+@pytest.mark.parametrize("chunks", ["auto", 6])
+def test_one_agent_outside_the_data_is_given_up_and_the_others_get_their_plans(chunks):
+    planner = Bounded("medium")
+    policy = follower(episodes=4, planner=planner, n_chunks=chunks)
+    at = np.tile(LAYOUT.center((6, 1)), (4, 1))
+    at[2] = 30.0
+    policy.act(at, np.ones(4, bool))
+    assert [[(d.reason, d.planned) for d in own[1:]] for own in policy.decisions] == [
+        [("lost", True)], [("lost", True)], [("lost", False)], [("lost", True)],
+    ]  # fmt: skip
+    assert [call["seed"] for call in planner.calls[1:]] == [[1000, 1001], [1003]]
+    drive(policy, at, steps=3, blocked=True)
+    assert len(policy.decisions[2]) == 2, "it is given up once"
+    with pytest.raises(UserError, match="outside the data"):
+        policy.reset(at, np.tile(GOAL, (4, 1)))
+
+
+def test_new_plans_of_an_episode_depend_on_no_other():
+    planner = OraclePlanner("medium")
+    policy = follower(episodes=2, planner=planner, seed=3)
+    for away in ((1,), (1,), (0, 1)):
+        at = np.array([policy.plans[e].states[policy.executed(e)] for e in range(2)])
+        at[list(away)] += 20.0 * np.sign(10.0 - at[list(away)])
+        policy.act(at, np.ones(2, bool))
+    assert [call["seed"] for call in planner.calls] == [[3000, 3001], [4001], [5001], [4000, 6001]]
+
+
 def test_finished_agents_are_left_alone():
     planner = OraclePlanner("medium")
     policy = follower(episodes=2, planner=planner)

@@ -54,3 +54,17 @@ def test_what_is_found_of_a_steered_plan_depends_on_no_other(small):
     both = kept(chunks, chains, [beside, beside], *rest)
     assert both[:1] == kept(chunks[:1], alone, [beside], *rest)
     assert both[0].measures["avoid"] > 0
+
+
+def test_what_nothing_steers_keeps_its_bits(small):
+    start = small.normalizer.normalize(torch.zeros(2, 2))
+    chains = Chains.build(start, start, torch.tensor([1, 1]), torch.tensor([0, 1]))
+    course = Course(Steering(avoid=(Disc((0, 0), 1),)))
+    guide = Guide([course, None], chains, small.ground, (small.model.horizon, small.model.overlap))
+    clean = torch.randn(2, small.model.horizon, 2, generator=torch.Generator().manual_seed(0))
+    back = small.normalizer.normalize(small.normalizer.denormalize(clean))
+    assert not torch.equal(back, clean), "there and back is rounded"
+    moved = guide(clean, torch.arange(2), torch.full((2,), 0.1))
+    assert torch.equal(moved[1], clean[1])
+    alone = Guide([course], chains.select(torch.tensor([0]))[0], small.ground, (guide.horizon, guide.overlap))
+    assert torch.equal(moved[:1], alone(clean[:1], torch.arange(1), torch.full((1,), 0.1)))

@@ -1,6 +1,7 @@
 """The judge: what it measures is what is returned, and its verdict says which test failed."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +11,14 @@ from hypothesis import strategies as st
 
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import BLENDINGS, merge, split
+from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains import PLANE, Group, Space
 from compdiffuser.planning.calibration import LEVELS, Calibration
+from compdiffuser.planning.ground import Ground
 from compdiffuser.planning.judge import TESTS, Judge, Verdict
 from compdiffuser.planning.moves import Moves
+from compdiffuser.planning.regions import Disc
+from compdiffuser.planning.steering import Course, Steering
 from compdiffuser.planning.support import Support, segments_of
 
 HORIZON, OVERLAP = 16, 6
@@ -149,3 +154,20 @@ def test_one_group_has_to_be_at_the_goal_whatever_it_is_called():
     chains.goal[:, 1] += 1.0
     judging = replace(judge(), asked=PLANE.positions)
     assert judging(chunks, chains).verdicts[0].failed == ("ends",)
+
+
+@pytest.mark.parametrize("failed", ["contact", "dynamics"])
+def test_of_a_steered_plan_every_chunk_that_fails_a_test_is_broken(failed):
+    """Where another chunk entered a region, one that failed these tests was held as if it were right."""
+    chunks = soccer(4)
+    postures = None
+    if failed == "contact":
+        chunks[0, :9, 1] += 0.5  # the ball moves without the ant
+    else:
+        postures = SimpleNamespace(oddity=lambda chunks: torch.tensor([2.0, 0, 0, 0]), threshold=lambda share: 1.0)
+    ground = Ground(BALL_SPACE, Normalizer((-1.0,) * 4, (1.0,) * 4), BOTH)
+    entered = Disc(tuple(chunks[-1, -2, :2].tolist()), 0.02)
+    judging = replace(judge(space=BALL_SPACE), calibration=BOTH, ground=ground, postures=postures)
+    judged = judging(chunks, chains_of(chunks), [Course(Steering(avoid=[entered]))])
+    assert {failed, "avoid"} <= set(judged.verdicts[0].failed)
+    assert judged.broken == [[0, 3]]

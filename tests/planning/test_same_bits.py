@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from compdiffuser import Disc, Steering
 from compdiffuser.models.dit1d import DiT1dConfig
 from compdiffuser.planning.planner import Planner
 
@@ -33,6 +34,16 @@ def test_a_plan_has_the_same_bits_alone_and_in_a_batch(shipped):
             np.testing.assert_array_equal(alone.states, plan.states)
             np.testing.assert_array_equal(alone.scores, plan.scores)
             assert alone.verdict == plan.verdict
+
+
+def test_a_plan_has_the_same_bits_beside_one_that_is_steered_otherwise(shipped):
+    steerings = [None, Steering.of(avoid=[Disc((0.5, 0.0), 0.1)]), Steering.of(via=[(1, 0)])]
+    options = {"n_chunks": 3, "n_candidates": 2}
+    together = shipped.plan_batch([START] * 3, [GOAL] * 3, seed=[0, 1, 2], steering=steerings, **options)
+    for seed, (steering, plan) in enumerate(zip(steerings, together, strict=True)):
+        (alone,) = shipped.plan_batch([START], [GOAL], seed=seed, steering=steering, **options)
+        np.testing.assert_array_equal(alone.states, plan.states)
+        assert alone.verdict == plan.verdict
 
 
 def test_a_row_of_a_network_has_the_same_bits_alone_and_among_others():

@@ -32,7 +32,7 @@ APART = 2.0
 _MEANINGS = {
     INFEASIBLE: "the plan it followed passes through a wall or jumps",
     FALLEN: "it fell and did not get up",
-    LOST: "it left the plan, and no new one was allowed",
+    LOST: "it left the plan, and no new one was allowed or possible",
     TIME_OUT: "it ran out of steps on a sound plan",
     UNSTABLE: "the simulation became unstable",
 }

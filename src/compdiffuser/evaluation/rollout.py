@@ -39,7 +39,8 @@ class EpisodeResult:
     decisions: tuple[Any, ...] = ()
     """What the policy decided on the way, where it tells."""
     problem: Problem | None = None
-    """What it was asked to solve; enough to begin the same episode again."""
+    """What it was asked to solve; enough to begin the same episode again. The seeds of a follower's plans also
+    depend on the episode's row in the evaluation, which is another where only some of the tasks run."""
 
 
 def episode_seed(seed: int, task: int, episode: int) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compdiffuser.planning.plan import Plan
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -14,7 +16,8 @@ class Decision:
     """"start", "lost" (too far from its subgoal), "ball lost" (a ball is), "stuck" (no progress), "fallen" (on its
     back), "closed" (a region appeared on the way) or "changed" (regions vanished, or waypoints changed)."""
     planned: bool
-    """Whether a new plan was made; false where replanning is off or used up, or would not help."""
+    """Whether a new plan was made; false where replanning is off or used up, would not help, or is refused, as outside
+    the data."""
     n_chunks: int
     """K of the plan that is followed from here on."""
     ok: bool
@@ -25,3 +28,8 @@ class Decision:
     """What that plan began from."""
     verdict: tuple[str, ...] = ()
     """Tests of the judge that it failed."""
+
+    @classmethod
+    def of(cls, step: int, reason: str, planned: bool, plan: Plan) -> Decision:
+        """The decision to follow that plan from here on, new or not."""
+        return cls(step, reason, planned, plan.n_chunks, plan.ok, plan.fault(), plan.origin, plan.verdict.failed)

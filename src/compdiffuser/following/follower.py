@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import copy
 import time
-from typing import Any, Protocol
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from compdiffuser.domains import Controller
+from compdiffuser.following.asking import BatchPlanner, possible, seeds
 from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.following.decision import Decision
 from compdiffuser.following.settings import Following
@@ -34,11 +37,6 @@ from compdiffuser.types import Array, UserError, counted
 
 PHASE = 24
 """Planned states ahead among which the nearest in place and posture is looked for."""
-
-
-class BatchPlanner(Protocol):
-    def plan_batch(self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: Any = 0) -> list[Plan]:
-        """One plan for each start [P, D] and goal [P, D]; it may take further options."""
 
 
 class PlanFollower:
@@ -75,22 +73,17 @@ class PlanFollower:
             raise UserError(f"{about} {np.shape(observations)}, {np.shape(goals)}")
         episodes = len(observations)
         self._goals = self.space.planned(goals)
-        self._step = self._calls = 0
-        self._replans = np.zeros(episodes, int)
-        self._index = np.zeros(episodes, int)
-        self._since = np.zeros(episodes, int)
-        self._planned_at = np.zeros(episodes, int)
-        self._given_up = np.zeros(episodes, bool)
-        self._down = np.zeros(episodes, bool)
-        self._lain = np.zeros(episodes, int)
+        self._step = 0
+        self._replans, self._index, self._since, self._planned_at, self._lain = np.zeros((5, episodes), int)
+        self._given_up, self._down = np.zeros((2, episodes), bool)
         self._tracks: list[Array] = [np.zeros((0, 0))] * episodes
         self._times: list[Array] = [np.zeros(0, int)] * episodes
         self._stops: list[list[Stop]] = [[] for _ in range(episodes)]
-        self.plans = [None] * episodes  # type: ignore[list-item] # filled by the next line
+        self.plans = [None] * episodes  # type: ignore[list-item] # filled by the last line
         self.decisions = [[] for _ in range(episodes)]
         self.planning_seconds = 0.0
         self.controller.reset(observations)
-        self._plan(np.arange(episodes), observations, self.following.n_chunks, ["start"] * episodes)
+        self.renew(observations, "start")
 
     def act(self, observations: Array, active: Array) -> Array:
         """Actions [E, act] that follow the plans; lost agents among the `active` [E] get new plans first."""
@@ -113,8 +106,12 @@ class PlanFollower:
         return self.controller(observations, targets[:, self.seen])
 
     def renew(self, observations: Array, reason: str) -> None:
-        """New plans for all episodes, from where their agents are: what they followed holds no longer."""
-        self._plan(np.arange(len(observations)), observations, self.following.n_chunks, [reason] * len(observations))
+        """New plans for all episodes, from where their agents are: what they followed holds no longer.
+
+        Raises UserError where one of them cannot be made.
+        """
+        episodes = np.arange(len(observations))
+        self._follow(episodes, self._asked(observations, episodes, self.following.n_chunks), [reason] * len(episodes))
 
     def targets(self) -> Array:
         """The planned states [E, D] that agents head for now; past a plan's end, its goal."""
@@ -229,51 +226,57 @@ class PlanFollower:
         self._down = down
 
     def _handle(self, troubled: Array, observations: Array, reasons: list[str]) -> None:
-        """Replan the troubled episodes that still may; note the others, once."""
+        """Replan the troubled episodes that still may; those that get no plan are noted once."""
         may = self._replans[troubled] < (self.preset.execution.max_replans if self.following.replan else 0)
-        for e, reason, allowed in zip(troubled, reasons, may, strict=True):
-            if not allowed:
-                self._given_up[e] = True
-                self._note(e, reason, planned=False)
         again = troubled[may]
+        plans: dict[int, Plan | None] = dict.fromkeys(troubled)
         if len(again):
             self._replans[again] += 1
             chunks: Chunks = "auto" if self.following.n_chunks == "auto" else [self._receding(e) for e in again]
-            self._plan(again, observations, chunks, [r for r, allowed in zip(reasons, may, strict=True) if allowed])
+            plans.update(zip(again, possible(partial(self._asked, observations), again, chunks), strict=True))
+        self._follow(troubled, list(plans.values()), reasons)
 
     def _receding(self, e: int) -> int:
         plan = self.plans[e]
         return receding_chunks(plan.n_chunks, self.executed(e), len(plan.states), self.preset.execution.replan_delta)
 
-    def _plan(self, episodes: Array, observations: Array, n_chunks: Chunks, reasons: list[str]) -> None:
+    def _asked(self, observations: Array, episodes: Array, n_chunks: Chunks) -> list[Plan]:
         began = time.perf_counter()
         plans = self.planner.plan_batch(
             self.space.planned(observations)[episodes],
             self._goals[episodes],
             n_chunks=n_chunks,
-            # Noise of its own for every episode: what fails for one start should not fail for all its neighbours.
-            seed=[1000 * (self.following.seed + self._calls) + int(e) for e in episodes],
+            seed=seeds(self.following.seed, episodes, self.decisions),
             **self.following.options,
         )
         self.planning_seconds += time.perf_counter() - began
-        self._calls += 1
+        return plans
+
+    def _follow(self, episodes: Array, plans: Sequence[Plan | None], reasons: list[str]) -> None:
+        """Follow new plans from here on; an agent without one is given up, and follows its old one."""
         for e, plan, reason in zip(episodes, plans, reasons, strict=True):
-            self.plans[e] = plan
-            self._tracks[e], self._times[e] = self._track_of(plan, self._goals[e])
-            self._stops[e] = stops_of(plan, self.look_ahead, self._times[e])
-            if self._stops[e] and self.following.by == "progress":
-                led = through(self._tracks[e], self._times[e], self._stops[e], self.look_ahead)
-                self._tracks[e], self._times[e], self._stops[e] = led
-            self._note(e, reason, planned=True)
-        self._index[episodes] = 0
-        self._since[episodes] = 0
-        self._planned_at[episodes] = self._step
+            if plan is None:
+                self._given_up[e] = True
+                self._note(e, reason, planned=False)
+            else:
+                self._take(e, plan, reason)
         self._paths = pad_paths(self._tracks)
         self._ways = self.space.places(self._paths)
         if self.following.by == "phase":
             self._scales = np.stack([scale_of(track, self.space.columns) for track in self._tracks])
             self._phases = self._paths / self._scales[:, None]
         self._last = np.array([len(track) - 1 for track in self._tracks])
+
+    def _take(self, e: int, plan: Plan, reason: str) -> None:
+        self.plans[e] = plan
+        self._tracks[e], self._times[e] = self._track_of(plan, self._goals[e])
+        self._stops[e] = stops_of(plan, self.look_ahead, self._times[e])
+        if self._stops[e] and self.following.by == "progress":
+            led = through(self._tracks[e], self._times[e], self._stops[e], self.look_ahead)
+            self._tracks[e], self._times[e], self._stops[e] = led
+        self._index[e] = self._since[e] = 0
+        self._planned_at[e] = self._step
+        self._note(e, reason, planned=True)
 
     def _track_of(self, plan: Plan, goal: Array) -> tuple[Array, Array]:
         """The states to follow [n, D], with the goal last, and their times in the plan [n].
@@ -292,9 +295,4 @@ class PlanFollower:
         return states, np.append(times, len(plan.states) - 1)
 
     def _note(self, e: Any, reason: str, planned: bool) -> None:
-        plan = self.plans[e]
-        self.decisions[e].append(
-            Decision(
-                self._step, reason, planned, plan.n_chunks, plan.ok, plan.fault(), plan.origin, plan.verdict.failed
-            )
-        )
+        self.decisions[e].append(Decision.of(self._step, reason, planned, self.plans[e]))

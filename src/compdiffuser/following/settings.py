@@ -31,7 +31,7 @@ class Following:
     patience: int | None = None
     """Steps without progress after which an agent counts as stuck; the controller's own number where None."""
     seed: int = 0
-    """Of the first plans; later ones count up from it."""
+    """Of the first plans; each episode's later ones count up from it."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Passed on to the planner: candidates, sampler, …"""
 

@@ -55,6 +55,8 @@ class Guide:
             (each, torch.tensor([other is each for other in steered], device=device)[chains.chain])
             for each in kinds.values()
         ]
+        self.steered = torch.tensor([course is not None for course in courses], device=device)[chains.chain]
+        """Rows that have a course; the others keep their bits. [M]"""
         self.alone = len(self.parts) == 1 and all(each is self.parts[0][0] for each in steered)
         guided = [None if steering is None else course for course, steering in zip(courses, steered, strict=True)]
         self.pins = self._pinned(guided)
@@ -74,7 +76,8 @@ class Guide:
             moved += push if self.alone else push * mine[rows][:, None, None]
         for pins in self.pins:
             self._pull(pins, states, rows, moved)
-        return self.ground.normalizer.normalize(states + moved)
+        steered = self.steered[rows][:, None, None]
+        return torch.where(steered, self.ground.normalizer.normalize(states + moved), clean)
 
     def _push(self, steering: Steering, states: Tensor) -> Tensor:
         """How far states [m, H, D] are moved out of regions and down the cost."""

@@ -51,8 +51,6 @@ TESTS: dict[str, str] = {
 """Names of the tests, and what it means to fail one."""
 WHOLE = ("steps", "ends")
 """Tests of whether a plan leads from its start to its goal at all."""
-UNLIKE = ("reconstruction", "support", "passage")
-"""Tests of whether single chunks are like the data."""
 STEERED = ("avoid", "valid", "via")
 """Tests of whether a plan keeps to what steers it."""
 
@@ -175,7 +173,7 @@ class Judge:
                 replace(verdict, measures={**verdict.measures, **one.measures}, where=one.where)
                 for verdict, one in zip(verdicts, found, strict=True)
             ]
-            unlike = [chunkwise[name][0] / chunkwise[name][1] for name in UNLIKE if name in chunkwise]
+            unlike = [values / most for values, most in chunkwise.values()]
             strange = (torch.stack(unlike).amax(dim=0) > 1).tolist()
             broken = [
                 sorted({*one.broken, *(k for k, wrong in enumerate(strange[chains.rows(c)]) if wrong)})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from compdiffuser.checks import chosen, is_finite, member
+from compdiffuser.checks import brief, chosen, is_finite, member
 from compdiffuser.compose.merge import BLENDINGS
 from compdiffuser.compose.schedule import SamplerConfig
 from compdiffuser.planning.search import SCORES
@@ -37,6 +37,8 @@ class PlanConfig:
     """Whether candidates are also judged by the recorded segments, and not by the model alone."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.sampler, SamplerConfig):
+            raise UserError(f"sampler must be a SamplerConfig, not {brief(self.sampler)}")
         if not isinstance(self.support, bool):
             raise UserError(f"support must be true or false, not {self.support}")
         member("score", self.score, SCORES)

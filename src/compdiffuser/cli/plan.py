@@ -50,7 +50,8 @@ class Plan:
     """Ours; the paper's (50 deterministic steps, guidance 2, 40 candidates from noise, chosen by overlap, fixed K); or
     the one in its authors' code. The options below change what they name."""
     via: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """A place x,y to pass on the way; several are passed in order. x,y@ball: what passes it is the ball."""
+    """A place x,y to pass on the way; several are passed in order. x,y@ball: what passes it is the ball; x,y~0.5:
+    within half a metre."""
     avoid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """A region to keep out of: disc:x,y,r, box:x0,y0,x1,y1 or polygon:x,y,x,y,…; may be given several times. With
     @ball at its end, only the ball has to."""

@@ -232,6 +232,8 @@ def test_goals_and_observations_of_the_wrong_size_are_named(folder):
         (["plan", "{folder}", "--start", "0,0", "--goal", "4,0"], "holds a baseline, not a planner"),
         (["train", MEDIUM, "--method", "qrl", "--set", "batch=8", "--set", "alpha=1"], "--set is given twice; give it"),
         (["train", MEDIUM, "--method", "qrl", "--batch", "8", "--set", "batch=16"], "batch is given twice, 8 and by"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "alpha=1", "alpha=2"], "alpha is given twice by --set"),
+        (["train", MEDIUM, "--method", "qrl", "--set", "alpha=" + 3_000 * "["], "setting 'alpha' of qrl cannot be"),
         (["train", MEDIUM, "--method", "qrl", "--set", 'actor_goals={"random":1}'], "shares of goals are at least 0"),
         (["train", MEDIUM, "--method", "qrl", "--set", 'actor_goals={"far":1}'], "setting 'actor_goals' of qrl cannot"),
         (["eval", "{folder}", "--method", "gcvil"], "unknown method 'gcvil'; did you mean 'gcivl'?"),

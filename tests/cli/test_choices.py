@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ import compdiffuser
 from compdiffuser import client
 from compdiffuser.baselines import METHODS
 from compdiffuser.cli import choices, main
+from compdiffuser.cli.contestants import plan_config
+from compdiffuser.cli.evaluate import Eval
 from compdiffuser.cli.plan import Plan
 from compdiffuser.compose import BLENDINGS, ORDERS, STEPS, SamplerConfig
 from compdiffuser.models import ARCHITECTURES
 from compdiffuser.planning.config import SAMPLERS, PlanConfig
 from compdiffuser.planning.recipes import RECIPES
 from compdiffuser.planning.search import SCORES
+from compdiffuser.types import UserError
 
 
 @pytest.mark.parametrize(
@@ -47,6 +51,26 @@ def test_a_plan_takes_every_sampler_by_name(name):
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_plan_takes_every_order(order):
     assert Plan("any", "0,0", "1,1", order=order)._config().sampler == SamplerConfig(order=order)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize(
+    "options",
+    [{"steps": 4}, {"repeats": 2, "order": "parallel"}, {"score": "overlap"}, {"scaffold": "none"}, {"scaffold": 0.5}],
+)
+def test_plans_are_asked_for_alike_in_every_command(name, options):
+    assert Plan("any", sampler=name, **options)._config() == plan_config(Eval("any", sampler=name, **options))
+
+
+def test_a_plan_takes_no_order_for_a_sampler():
+    with pytest.raises(UserError, match=r"unknown sampler 'parallel'; choose one of default, paper, authors$"):
+        Plan("any", sampler="parallel")._config()
+
+
+def test_as_many_candidates_are_made_as_the_help_texts_say():
+    ours = [choices.usual_candidates(command, "default") for command in ("plan", "eval")]
+    theirs = [choices.usual_candidates(*each) for each in product(("plan", "eval"), ("paper", "authors"))]
+    assert (ours, theirs, choices.usual_candidates("eval", "gsc")) == ([64, 256], [40] * 4, 40)
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,15 @@ def test_own_data_gets_a_proposal_with_reasons_and_is_told_how_sound_it_is(home,
 
 
 @pytest.mark.slow
+def test_soundness_is_told_on_the_way_to_a_time_limit(home, monkeypatch, capsys):
+    monkeypatch.setattr("compdiffuser.planning.soundness.PAIRS", 2)
+    own_file("mine.npz", dims=2, states=30)
+    small = ["--width", "16", "--depth", "1", "--batch", "4", "--device", "cpu", "--out", "run"]
+    assert main(["train", "mine.npz", *small, "--time-limit", "1", "--log-every", "1"]) == 0
+    assert 1 <= len(re.findall(r"^after [\d,]+ updates: ", capsys.readouterr().err, re.MULTILINE)) <= 3
+
+
+@pytest.mark.slow
 def test_what_is_asked_for_is_not_proposed(home):
     own_file("mine.npz")
     asked = ["--dims", "2,3", "--horizon", "24", "--stride", "2", "--width", "16", "--depth", "1"]

@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from compdiffuser import Box, PlanConfig, SamplerConfig, Steering, UserError, Walls
+from compdiffuser.domains.space import Group
 from compdiffuser.planning.plan_cache import PlanCache, fingerprint
 from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.postures import SPAN, Postures
+from compdiffuser.planning.steering import waypoint
 
 STARTS = np.array([[1.0, -1.0], [1.0, 0.0]])
 GOALS = np.array([[-1.0, -1.0], [0.0, -1.0]])
@@ -60,6 +64,22 @@ def test_another_planner_has_other_plans(planner):
     assert fingerprint(other) != fingerprint(planner)
 
 
+def test_a_planner_that_is_asked_for_other_positions_has_other_plans(planner):
+    other = planner.with_sampler()
+    other.asked = (*planner.asked, Group("ball", (2, 3)))
+    assert fingerprint(other) != fingerprint(planner)
+
+
+def test_a_planner_with_other_postures_has_other_plans(planner):
+    snippets = torch.zeros(2, SPAN + 1, len(planner.space.dims))
+    found = {fingerprint(planner)}
+    for recorded, oddity in ((snippets, 1.0), (snippets + 1, 1.0), (snippets, 2.0)):
+        other = planner.with_sampler()
+        other.postures = Postures(recorded, (oddity,), planner.space)
+        found.add(fingerprint(other))
+    assert len(found) == 4
+
+
 def test_a_planner_that_knows_a_map_has_other_plans(planner):
     box, other = Box((0, 0), (1, 1)), Box((0, 0), (1, 2))
     assert len({fingerprint(each) for each in (planner, planner.with_map(box), planner.with_map(other))}) == 3
@@ -78,6 +98,18 @@ def test_what_steers_a_plan_tells_it_from_another(planner, tmp_path):
     for via in ((0.0, -1.0), (0.5, -1.0)):
         cache.plan_batch(STARTS[:1], GOALS[:1], n_candidates=1, n_chunks=1, steering=Steering.of([via]))
     assert len(list(cache.folder.iterdir())) == 2
+
+
+@pytest.mark.parametrize("text", ["0,-1", "0,-1~0.2"])
+def test_a_plan_that_is_found_again_passes_its_waypoints_as_near(planner, tmp_path, text):
+    cache, stop = PlanCache(planner, tmp_path), waypoint(text)
+    for _ in ("made", "found"):
+        (plan,) = cache.plan_batch(STARTS[:1], GOALS[:1], n_candidates=1, n_chunks=1, steering=Steering((stop,)))
+        assert plan.via == (stop,)
+
+
+def test_plans_that_depend_on_a_function_are_not_cached(planner, tmp_path):
+    cache = PlanCache(planner, tmp_path)
     with pytest.raises(UserError, match="plans cannot be cached where they depend on a function"):
         cache.plan_batch(STARTS, GOALS, steering=Steering(valid=lambda states: states[:, 0] > 0))
 

@@ -21,6 +21,8 @@ NAN = float("nan")
         ({"certify": 0.0}, "certify is a share above 0 and at most 1, not 0.0"),
         ({"wave": 0}, "a wave is a whole number of at least 1 candidate, not 0"),
         ({"refine": -1}, "refined candidates are noised up to a level above 0, not to -1"),
+        ({"sampler": "paper"}, "sampler must be a SamplerConfig, not paper"),
+        ({"sampler": None}, "sampler must be a SamplerConfig, not None"),
         ({"scaffold": "some"}, "a scaffold is noised up to a level above 0, not to some"),
     ],
 )

@@ -27,7 +27,7 @@ from compdiffuser.planning.detours import Rest, ahead
 from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.repair import mending
 from compdiffuser.planning.search import Candidate, Search
-from compdiffuser.planning.steering import Course, passing_times
+from compdiffuser.planning.steering import Course, passing_times, waypoint
 from compdiffuser.planning.ways import differ
 
 NAME = "antmaze-medium-stitch-v0"
@@ -189,10 +189,24 @@ def test_a_start_that_is_the_goal_stays(ant):
     assert len(plan.scores) == 1
 
 
+PASSED = (Waypoint((4, 4)), Waypoint((0, 12), within=0.2), Waypoint((4, -1.5), "ball", 1e-05))
+
+
+@pytest.mark.parametrize("stop", PASSED)
+def test_a_waypoint_is_read_as_it_is_written(stop):
+    assert waypoint(str(stop)) == stop
+
+
+@pytest.mark.parametrize("text", ["0,12~", "0,12~near", "0,12~-1", "0,12~0", "0,12~nan", "~0.2", "0,12~0.2@ball"])
+def test_a_waypoint_that_is_passed_within_no_distance_is_told(text):
+    with pytest.raises(UserError, match="a waypoint is written x,y"):
+        waypoint(text)
+
+
 @pytest.mark.slow
 def test_a_plan_that_is_steered_is_kept_with_what_steered_it(plain, tmp_path):
     verdict = Verdict({"avoid": 2.0}, {"avoid": "disc:1,2,3 at state 4 of 5, by 1.00 m"})
-    plan = replace(plain, avoid=(Disc((1, 2), 3), Walls(LAYOUT)), via=(Waypoint((4, 4)),), verdict=verdict)
+    plan = replace(plain, avoid=(Disc((1, 2), 3), Walls(LAYOUT)), via=PASSED, verdict=verdict)
     loaded = Plan.load(plan.save(tmp_path / "plan.npz"))
     assert loaded.avoid == (Disc((1, 2), 3),), "walls have no text"
     assert (loaded.via, loaded.verdict) == (plan.via, verdict)

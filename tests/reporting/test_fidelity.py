@@ -2,7 +2,7 @@
 
 import pytest
 
-from compdiffuser.cli.contestants import CANDIDATES
+from compdiffuser.cli.choices import CANDIDATES
 from compdiffuser.reporting.fidelity import NOT_STATED, ROWS, render_fields, values
 
 OURS = values()

@@ -1,5 +1,6 @@
 import csv
 import math
+import time
 
 import pytest
 import torch
@@ -113,12 +114,35 @@ def test_progress_goes_to_stderr(tmp_path, capsys):
 def test_a_watcher_sees_the_averaged_weights_at_every_line_of_the_log(tmp_path):
     seen = []
 
-    def watch(seconds, average):
-        seen.append((seconds, [weights.clone() for weights in average]))
+    def watch(moment, average):
+        seen.append((moment, [weights.clone() for weights in average]))
 
     trained = learner()
     fit(trained, settings(steps=15, log_every=5), CPU, tmp_path, progress=False, watch=watch)
-    assert seen.pop(0)[0] == 0  # before the first update
-    assert [f"{seconds:.2f}" for seconds, _ in seen] == [row["seconds"] for row in rows_of(tmp_path)]
+    assert [moment.update for moment, _ in seen] == [0, 5, 10, 15]
+    assert [moment.done for moment, _ in seen] == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert seen.pop(0)[0].seconds == 0
+    assert [f"{moment.seconds:.2f}" for moment, _ in seen] == [row["seconds"] for row in rows_of(tmp_path)]
     assert all(torch.equal(a, b) for a, b in zip(seen[-1][1], trained.module.parameters(), strict=True))
     assert not torch.equal(seen[0][1][0], seen[-1][1][0])
+
+
+def test_a_watcher_of_a_continued_run_is_told_all_of_its_updates(tmp_path):
+    seen = []
+    train(tmp_path, steps=10)
+    fit(learner(), settings(steps=20), CPU, tmp_path, progress=False, watch=lambda moment, _: seen.append(moment))
+    assert [(moment.update, moment.done) for moment in seen] == [(10, 0.5), (15, 0.75), (20, 1.0)]
+
+
+def test_the_share_done_follows_a_time_limit_and_watching_is_no_training(tmp_path):
+    seen = []
+
+    def watch(moment, average):
+        seen.append(moment)
+        time.sleep(0.3)
+
+    limited = settings(steps=10**6, time_limit=0.2, log_every=1)
+    outcome = fit(learner(pause=0.05), limited, CPU, tmp_path, progress=False, watch=watch)
+    assert 0.2 <= outcome.seconds < 0.2 + 0.3
+    assert len(seen) > 2
+    assert all(moment.done == pytest.approx(min(moment.seconds / 0.2, 1)) for moment in seen)

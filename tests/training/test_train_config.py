@@ -1,4 +1,5 @@
 import math
+from dataclasses import fields
 
 import pytest
 
@@ -44,16 +45,19 @@ def test_progress_follows_the_sooner_of_steps_and_time():
         ({"batch": -3}, "batch must be at least 1, not -3"),
         ({"checkpoint_every": 0}, "checkpoint_every must be at least 1, not 0"),
         ({"log_every": 0}, "log_every must be at least 1, not 0"),
-        ({"time_limit": 0.0}, "the time limit must be positive, not 0.0"),
-        ({"time_limit": math.nan}, "the time limit must be positive, not nan"),
+        ({"time_limit": 0.0}, "time_limit must be positive, not 0.0"),
+        ({"time_limit": math.nan}, "time_limit must be a finite number or nothing, not nan"),
         ({"steps": 2.5}, "steps must be a whole number, not 2.5"),
-        ({"learning_rate": math.nan}, "learning_rate must be positive and finite, not nan"),
-        ({"learning_rate": math.inf}, "learning_rate must be positive and finite, not inf"),
-        ({"weight_decay": math.nan}, "weight_decay must be at least 0 and less than inf, not nan"),
+        ({"learning_rate": math.nan}, "learning_rate must be a finite number, not nan"),
+        ({"learning_rate": math.inf}, "learning_rate must be a finite number, not inf"),
+        ({"weight_decay": math.nan}, "weight_decay must be a finite number, not nan"),
+        ({"learning_rate": 0}, "learning_rate must be positive, not 0"),
+        ({"clip": -1.0}, "clip must be positive, not -1.0"),
+        ({"weight_decay": -0.1}, "weight_decay must be at least 0 and less than inf, not -0.1"),
         ({"warmup": -1}, "warmup must be at least 0, not -1"),
         ({"beta2": 1.0}, "beta2 must be at least 0 and less than 1, not 1.0"),
-        ({"ema": math.nan}, "ema must be at least 0 and less than 1, not nan"),
-        ({"clip": math.nan}, "clip must be positive, not nan"),
+        ({"ema": math.nan}, "ema must be a finite number or nothing, not nan"),
+        ({"clip": math.nan}, "clip must be a finite number or nothing, not nan"),
         ({"precision": "fp8"}, "unknown precision 'fp8'; choose bf16, tf32, float32"),
         ({"schedule": "step"}, "unknown schedule 'step'; choose cosine or constant"),
     ],
@@ -61,3 +65,16 @@ def test_progress_follows_the_sooner_of_steps_and_time():
 def test_settings_that_cannot_be_are_named(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         TrainConfig(**changes)
+
+
+@pytest.mark.parametrize("value", [[1], "1", True, {}])
+@pytest.mark.parametrize("name", [field.name for field in fields(TrainConfig)])
+def test_values_of_another_kind_are_named(name, value):
+    with pytest.raises(UserError):
+        TrainConfig(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "weight_decay", "beta2", "precision"])
+def test_what_a_training_needs_cannot_be_nothing(name):
+    with pytest.raises(UserError):
+        TrainConfig(**{name: None})

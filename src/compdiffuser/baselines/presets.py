@@ -10,6 +10,7 @@ from typing import Any
 
 from compdiffuser.baselines import method
 from compdiffuser.baselines.goals import RANDOM_GOALS, GoalMix
+from compdiffuser.checks import brief
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
@@ -52,7 +53,8 @@ def goal_dims(preset: Preset, width: int, whole: bool) -> tuple[int, ...]:
 def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
     """Settings given as "alpha=3", "hidden=[64,64]" or 'actor_goals={"trajectory":0,"random":1}'.
 
-    Of a mixture of goals, shares that are not named stay as the method has them.
+    Of a mixture of goals, shares that are not named stay as the method has them. Raises UserError for a setting that
+    the method does not have, or that is given twice.
     """
     config = method(name).config()
     changes: dict[str, Any] = {}
@@ -61,13 +63,15 @@ def parse_changes(name: str, texts: Sequence[str]) -> dict[str, Any]:
         names = [field.name for field in fields(config)]
         if key not in names:
             raise UserError(f"{name} has no setting '{key}'; it has {', '.join(names)}")
+        if key in changes:
+            raise UserError(f"{key} is given twice by --set, at last as '{brief(value)}'")
         was = getattr(config, key)
         try:
             changes[key] = _read(value, was)
         except UserError:
             raise  # a mixture of goals says itself what is wrong
-        except (ValueError, TypeError, OverflowError):
-            raise UserError(f"setting '{key}' of {name} cannot be '{value}'; its default is {was}") from None
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            raise UserError(f"setting '{key}' of {name} cannot be '{brief(value)}'; its default is {was}") from None
     return changes
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from compdiffuser.cli.choices import PLANNERS
+from compdiffuser.cli.choices import PLANNERS, given_options, usual_candidates
 from compdiffuser.presets import PRESETS, Preset
 from compdiffuser.types import Policy, UserError
 
@@ -25,7 +25,6 @@ PLANNER_OPTIONS = (
     "replan", "follow", "look_ahead", "controller", "heading", "chunks", "candidates", "sampler", "order", "steps",
     "eta", "repeats", "guidance", "score", "refine", "support", "scaffold", "plots", "plans",
 )  # fmt: skip
-CANDIDATES = {"default": 256, "paper": 40}
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
     preset = made.preset
     refuse_nowhere(options.name, preset)
     chunks = chunks_of(options, asked, preset)
-    candidates = options.candidates or CANDIDATES["default" if options.sampler == "default" else "paper"]
+    most = options.candidates or usual_candidates("eval", options.sampler)
     controller = chosen_controller(options, preset)
     seen_columns(controller, preset)  # raises where they do not fit
     if options.heading == "true":
@@ -91,7 +90,7 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
     def policy(seed: int) -> Policy:
         following = Following(
             options.follow, options.replan, chunks, options.look_ahead, seed=1000 * seed,
-            options={"n_candidates": candidates},
+            options={"n_candidates": most},
         )  # fmt: skip
         followers.append(PlanFollower(source, preset, following, controller))
         return followers[-1]
@@ -115,7 +114,7 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
                 "follow": options.follow,
                 "look_ahead": options.look_ahead or controller.look_ahead,
                 "chunks": chunks,
-                "candidates": candidates,
+                "candidates": most,
                 "step_limit": options.step_limit,
                 "score": made.config.score,
                 "refine": made.config.refine,
@@ -205,22 +204,10 @@ def refuse_planner_options(options: Eval) -> None:
 
 def plan_config(options: Eval) -> PlanConfig:
     """How to plan. An order comes with the paper's settings; other options change what they name."""
-    from compdiffuser.checks import member
-    from compdiffuser.compose import ORDERS
-    from compdiffuser.planning.config import SAMPLERS, PlanConfig, named
+    from compdiffuser.planning.config import configured
 
-    member("sampler", options.sampler, (*SAMPLERS, *ORDERS))
-    config = named(options.sampler) if options.sampler in SAMPLERS else PlanConfig.paper(options.sampler)
-    changes: dict[str, Any] = {"support": options.support}
-    if options.scaffold != "auto":
-        changes["scaffold"] = None if options.scaffold == "none" else options.scaffold
-    if options.refine is not None:
-        changes["refine"] = None if options.refine == "none" else options.refine
-    if options.score is not None:
-        changes["score"] = options.score
-    names = ("order", "steps", "eta", "repeats", "guidance")
-    given = {name: value for name in names if (value := getattr(options, name)) is not None}
-    return replace(config, sampler=replace(config.sampler, **given), **changes)
+    names = ("order", "steps", "eta", "repeats", "guidance", "score", "refine", "support", "scaffold")
+    return configured(options.sampler, given_options(options, *names))
 
 
 def sampler_name(options: Eval, planner: Planner) -> str:

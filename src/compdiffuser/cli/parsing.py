@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from compdiffuser.checks import brief
 from compdiffuser.types import UserError
 
 
 def parsed(texts: Sequence[str], network: str) -> dict[str, Any]:
-    """A planner's settings given as "beta2=0.999" or "sides=losses". Raises UserError for what is none."""
+    """A planner's settings given as "beta2=0.999" or "sides=losses". Raises UserError for others and repetitions."""
     from compdiffuser.planning.recipes import default_network, known_fields
 
     usual = known_fields(default_network(network))
@@ -19,14 +20,21 @@ def parsed(texts: Sequence[str], network: str) -> dict[str, Any]:
         name, _, value = text.partition("=")
         if name not in usual:
             raise UserError(f"a planner has no setting '{name}'; it has {', '.join(sorted(usual))}")
-        was = usual[name]
+        if name in values:
+            raise UserError(f"{name} is given twice by --set, at last as '{brief(value)}'")
         try:
-            values[name] = value if isinstance(was, str) else json.loads("null" if value == "none" else value)
-        except ValueError:
-            raise UserError(f"setting '{name}' cannot be '{value}'; its default is {was}") from None
-        if type(was) is float and type(values[name]) is int:
-            values[name] = float(values[name])
+            values[name] = _read(value, usual[name])
+        except (ValueError, OverflowError, RecursionError):
+            raise UserError(f"setting '{name}' cannot be '{brief(value)}'; its default is {usual[name]}") from None
     return values
+
+
+def _read(text: str, default: Any) -> Any:
+    """A setting's value, of its default's type where that is text or a float."""
+    if isinstance(default, str):
+        return text
+    value = json.loads("null" if text == "none" else text)
+    return float(value) if type(default) is float and type(value) is int else value
 
 
 def dimensions(text: str) -> tuple[int, ...]:

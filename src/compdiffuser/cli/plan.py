@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from compdiffuser.cli.choices import BLENDINGS, ORDERS, RULES, SAMPLERS, SCORES, listed
+from compdiffuser.cli.choices import BLENDINGS, ORDERS, RULES, SAMPLERS, SCORES, given_options, listed, usual_candidates
 from compdiffuser.progress import progress_bar
 from compdiffuser.types import UserError, counted
 
@@ -50,7 +50,8 @@ class Plan:
     """Ours; the paper's (50 deterministic steps, guidance 2, 40 candidates from noise, chosen by overlap, fixed K); or
     the one in its authors' code. The options below change what they name."""
     via: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """A place x,y to pass on the way; several are passed in order. x,y@ball: what passes it is the ball."""
+    """A place x,y to pass on the way; several are passed in order. x,y@ball: what passes it is the ball; x,y~0.5:
+    within half a metre."""
     avoid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """A region to keep out of: disc:x,y,r, box:x0,y0,x1,y1 or polygon:x,y,x,y,…; may be given several times. With
     @ball at its end, only the ball has to."""
@@ -102,11 +103,11 @@ class Plan:
             check_poses(planner.preset.domain)
         fixed = self.chunks == "auto" and self.sampler != "default"
         chunks = planner.preset.chunks.count if fixed else chunk_count(self.chunks)
-        candidates = CANDIDATES[self.sampler] if self.candidates is None else self.candidates
+        most = usual_candidates("plan", self.sampler) if self.candidates is None else self.candidates
         frames = Frames() if self.gif else None
         with progress_bar(transient=True, remaining=False) as bar:
             plan = planner.plan(
-                start, goal, n_chunks=chunks, n_candidates=candidates, seed=self.seed, watch=Wave(bar, frames).watch,
+                start, goal, n_chunks=chunks, n_candidates=most, seed=self.seed, watch=Wave(bar, frames).watch,
                 **steering,
             )  # fmt: skip
         if self.png:
@@ -147,19 +148,14 @@ class Plan:
 
     def _config(self) -> PlanConfig:
         """How to plan. Raises UserError for an unknown name and a number that cannot be."""
-        from compdiffuser.planning.config import named
+        from compdiffuser.checks import member
+        from compdiffuser.planning.config import configured
 
-        config = named(self.sampler)
-        names = ("rule", "steps", "repeats")
-        given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
+        member("sampler", self.sampler, SAMPLERS)
+        changes = given_options(self, "rule", "steps", "repeats", "score", "blending", "wave", "scaffold")
         if self.order != "default":
-            given["order"] = self.order
-        changes: dict[str, Any] = {"blending": self.blending, "wave": self.wave}
-        if self.score is not None:
-            changes["score"] = self.score
-        if self.scaffold != "auto":
-            changes["scaffold"] = None if self.scaffold == "none" else self.scaffold
-        return replace(config, sampler=replace(config.sampler, **given), **changes)
+            changes["order"] = self.order
+        return configured(self.sampler, changes)
 
     def _check_files(self) -> None:
         """Raise UserError for files that could not be written, before there is anything to write."""
@@ -177,7 +173,6 @@ class Plan:
                 check_writable(path)
 
 
-CANDIDATES = {"default": 64, "paper": 40, "authors": 40}
 BEGINNINGS = {"noise": "noise", "scaffold": "a scaffold", "refined": "another candidate, refined"}
 
 

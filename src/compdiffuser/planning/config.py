@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
-from compdiffuser.checks import chosen, is_finite, member
+from compdiffuser.checks import brief, is_finite, member
 from compdiffuser.compose.merge import BLENDINGS
+from compdiffuser.compose.orders import ORDERS
 from compdiffuser.compose.schedule import SamplerConfig
 from compdiffuser.planning.search import SCORES
 from compdiffuser.types import UserError
@@ -37,6 +38,8 @@ class PlanConfig:
     """Whether candidates are also judged by the recorded segments, and not by the model alone."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.sampler, SamplerConfig):
+            raise UserError(f"sampler must be a SamplerConfig, not {brief(self.sampler)}")
         if not isinstance(self.support, bool):
             raise UserError(f"support must be true or false, not {self.support}")
         member("score", self.score, SCORES)
@@ -68,6 +71,14 @@ SAMPLERS: dict[str, Callable[[], PlanConfig]] = {
 """Ways to plan that have a name."""
 
 
-def named(sampler: str) -> PlanConfig:
-    """Raises UserError for an unknown sampler."""
-    return chosen("sampler", sampler, SAMPLERS)()
+def configured(sampler: str, changes: Mapping[str, Any]) -> PlanConfig:
+    """A way to plan by its name, or the paper's in an order by the order's, with other values of some fields.
+
+    Fields may be the sampler's own. Raises UserError for an unknown name.
+    """
+    member("sampler", sampler, (*SAMPLERS, *ORDERS))
+    config = SAMPLERS[sampler]() if sampler in SAMPLERS else PlanConfig.paper(sampler)
+    own = {each.name for each in fields(SamplerConfig)}
+    inner = {name: value for name, value in changes.items() if name in own}
+    outer = {name: value for name, value in changes.items() if name not in own}
+    return replace(config, sampler=replace(config.sampler, **inner), **outer)

@@ -47,7 +47,7 @@ class PlanCache:
 
 
 def fingerprint(planner: Planner) -> str:
-    """What tells planners apart: weights, calibration, recorded segments, roadmap, sampler, and map.
+    """What tells planners apart: weights, calibration, recorded segments and postures, roadmap, sampler, goal and map.
 
     Not the device, on which the digits of a plan depend: plans made on a GPU may be followed where there is none.
     Raises UserError for a map that is a function.
@@ -57,6 +57,7 @@ def fingerprint(planner: Planner) -> str:
         "normalizer": planner.normalizer.to_dict(),
         "config": {**asdict(planner.config), "scaffold": planner.scaffold},
         "space": planner.space.to_dict(),
+        "asked": planner.asked,
         "chunks": {"most": planner.preset.chunks.most, "stride": planner.preset.chunks.stride},
     }
     if planner.known:
@@ -65,6 +66,9 @@ def fingerprint(planner: Planner) -> str:
     if planner.support is not None:
         settings |= planner.support.described()
         tensors += planner.support.arrays().values()
+    if planner.postures is not None:
+        settings["postures"] = planner.postures.described()
+        tensors.append(planner.postures.snippets)
     if planner.scaffold is not None and planner.roadmap is not None:
         tensors += planner.roadmap.tensors()
     return _digest(settings, *(tensor.half().cpu().numpy().tobytes() for tensor in tensors))

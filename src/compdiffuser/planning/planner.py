@@ -166,8 +166,7 @@ class Planner:
         """
         begun = time.perf_counter()
         searches = self.searches(starts, goals, n_chunks, n_candidates, seed, steering)
-        while not all(search.done for search in searches):
-            self.advance(searches, watch)
+        self.finish(searches, watch)
         seconds = time.perf_counter() - begun
         return [self.result(search, seconds, keep_candidates) for search in searches]
 
@@ -235,6 +234,11 @@ class Planner:
                     made[draft.problem].append(candidate)
         for search, found in zip(searches, made, strict=True):
             search.add(sorted(found, key=lambda candidate: candidate.number))
+
+    def finish(self, searches: Sequence[Search], watch: Watch | None = None) -> None:
+        """Wave after wave, until all searches are done."""
+        while not all(search.done for search in searches):
+            self.advance(searches, watch)
 
     def states(self, candidate: Candidate) -> Array:
         """The merged states [T, D] of a candidate, in the data's units."""

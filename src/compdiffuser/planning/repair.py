@@ -48,8 +48,7 @@ def choice(
     """The plan of one problem whose `others` take other ways; fewer than `count` where there are not so many."""
     begun = time.perf_counter()
     searches = planner.searches(starts, goals, n_chunks, n_candidates, seed, steering, count)
-    while not all(search.done for search in searches):
-        planner.advance(searches, watch)
+    planner.finish(searches, watch)
     plans = [planner.result(search, time.perf_counter() - begun, keep_candidates) for search in searches]
     return chosen(plans, planner)
 
@@ -96,8 +95,7 @@ def repaired(
     if isinstance(search, Plan):
         return replace(search, seconds=time.perf_counter() - begun)
     mender = mending(planner)
-    while not search.done:
-        mender.advance([search])
+    mender.finish([search])
     return mender.result(search, time.perf_counter() - begun)
 
 

@@ -5,9 +5,10 @@ Nobody should plan with a model that has learned nothing, and a loss says little
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from compdiffuser.domains.space import Space
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.planner import Planner
+from compdiffuser.training.loop import Moment
 from compdiffuser.types import Array, Episodes, counted
 
 PAIRS, CANDIDATES = 8, 4
@@ -65,22 +67,17 @@ def recorded_pairs(episodes: Episodes, space: Space, pairs: int, seed: int = 0) 
 class Reports:
     """Tells soundness, on stderr, whenever a share of the training is done, and at its end."""
 
-    steps: int
-    every: int
-    """Updates between two looks."""
     episodes: Episodes
     device: str
-    looks: int = 0
-    told: list[float] = field(default_factory=list)
+    seen: float = math.inf
+    """Share done when it last looked; what was due before the first look belongs to the run that this one continues."""
 
-    def see(self, checkpoint: Callable[[], Checkpoint]) -> None:
+    def see(self, moment: Moment, checkpoint: Callable[[], Checkpoint]) -> None:
         """Look after some more updates; the checkpoint of then is made where it is due."""
-        self.looks += 1
-        done = self.looks * self.every / self.steps
-        due = [share for share in SHARES if share <= done and share not in self.told]
-        if due and done < 1:
-            self.told += due
-            self._tell(f"after {self.looks * self.every:,} updates", checkpoint())
+        due = any(self.seen < share <= moment.done for share in SHARES)
+        self.seen = moment.done
+        if due and moment.done < 1:
+            self._tell(f"after {moment.update:,} updates", checkpoint())
 
     def finished(self, checkpoint: Checkpoint) -> None:
         self._tell("finished", checkpoint)

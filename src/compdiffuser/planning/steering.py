@@ -51,17 +51,21 @@ class Waypoint:
             raise UserError(f"a waypoint is passed within a distance above 0, not {brief(self.within)}")
 
     def __str__(self) -> str:
-        """As on the command line, such as "20,16" or "4,4@ball"."""
-        return ",".join(f"{number:.12g}" for number in self.place) + (f"@{self.of}" if self.of else "")
+        """As on the command line, such as "20,16" or "4,4@ball~0.2"."""
+        written = ",".join(f"{number:.12g}" for number in self.place)
+        near = "" if self.within is None else f"~{self.within:.12g}"
+        return written + (f"@{self.of}" if self.of else "") + near
 
 
 def waypoint(text: str) -> Waypoint:
-    """The waypoint of a text such as "20,16". Raises UserError for anything else."""
-    written, _, of = str(text).partition("@")
+    """The waypoint of a text such as "20,16", or "20,16~0.5", passed within 0.5 m. Raises UserError for others."""
+    rest, near, within = str(text).partition("~")
+    written, _, of = rest.partition("@")
     try:
-        return Waypoint(tuple(float(part) for part in written.split(",")), of.strip() or None)
+        place = tuple(float(part) for part in written.split(","))
+        return Waypoint(place, of.strip() or None, float(within) if near else None)
     except ValueError:
-        form = "x,y, and perhaps @ with the name of what passes"
+        form = "x,y, and perhaps @ with the name of what passes, and ~ with metres within which"
         raise UserError(f"a waypoint is written {form}, not '{brief(text)}'") from None
 
 

@@ -34,6 +34,7 @@ from compdiffuser.progress import progress_bar
 from compdiffuser.runs import only_writer, rank
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
+from compdiffuser.training.loop import Moment
 from compdiffuser.training.run import run_training
 from compdiffuser.types import Episodes, UserError
 
@@ -93,7 +94,7 @@ def train_planner(
     learner = ChunkLearner(denoiser, windows, objective, config.batch, weights)
     made = Making(denoiser, normalizer, windows, preset, device, out, Snapshots(snapshots), counts)
     if soundness_told:
-        made.reports = Reports(config.steps, config.log_every, episodes, str(device))
+        made.reports = Reports(episodes, str(device))
     about = {
         "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(dims),
         "stride": chunks.stride, "padding": [chunks.front_padding, chunks.back_padding], **model.to_dict(),
@@ -151,11 +152,11 @@ class Making:
         calibration = calibrate(Runner(trained, self.device), self.windows, self.preset.chunks.overlap, self.counts)
         return Checkpoint(trained, self.normalizer, calibration, self.settings, record, self.support, self.postures)
 
-    def see(self, seconds: float, average: list[Tensor]) -> None:
+    def see(self, moment: Moment, average: list[Tensor]) -> None:
         self.latest = average
-        self.younger.see(seconds, average)
+        self.younger.see(moment.seconds, average)
         if self.reports is not None and rank() == 0:
-            self.reports.see(lambda: self.planner({}, average))
+            self.reports.see(moment, lambda: self.planner({}, average))
 
     def stopped(self, record: dict[str, Any]) -> None:
         """Leave a planner of what was learned so far."""

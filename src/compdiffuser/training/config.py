@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from compdiffuser.checks import whole
+from compdiffuser.checks import brief, typed, whole
 from compdiffuser.types import UserError
 
 Schedule = Literal["cosine", "constant"]
@@ -14,6 +14,7 @@ Precision = Literal["bf16", "tf32", "float32"]
 
 LIMITS = (("weight_decay", 0, math.inf), ("beta2", 0, 1), ("ema", 0, 1))
 """Settings, and the range that each lies in."""
+POSITIVE = ("learning_rate", "clip", "time_limit")
 
 
 @dataclass(frozen=True)
@@ -60,21 +61,19 @@ class TrainConfig:
         if self.ema_every > 1 and self.updates_per_replay > 1:
             raise UserError(f"ema_every {self.ema_every} needs updates_per_replay 1, not {self.updates_per_replay}")
         whole(self, "warmup", least=0)
-        # Written so that NaN, which compares with nothing, is refused.
+        whole(self, "seed", least=-(2**63))
+        check_schedule(self.schedule)
+        if self.precision not in get_args(Precision):
+            raise UserError(f"unknown precision '{brief(self.precision)}'; choose {', '.join(get_args(Precision))}")
+        typed(self)
         for name, low, high in LIMITS:
             value = getattr(self, name)
             if value is not None and not low <= value < high:
                 raise UserError(f"{name} must be at least {low:g} and less than {high:g}, not {value}")
-        if not 0 < self.learning_rate < math.inf:
-            raise UserError(f"learning_rate must be positive and finite, not {self.learning_rate}")
-        whole(self, "seed", least=-(2**63))
-        if self.clip is not None and not 0 < self.clip < math.inf:
-            raise UserError(f"clip must be positive, not {self.clip}")
-        check_schedule(self.schedule)
-        if self.precision not in get_args(Precision):
-            raise UserError(f"unknown precision '{self.precision}'; choose {', '.join(get_args(Precision))}")
-        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
-            raise UserError(f"the time limit must be positive, not {self.time_limit}")
+        for name in POSITIVE:
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UserError(f"{name} must be positive, not {value}")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -102,4 +101,4 @@ class TrainConfig:
 def check_schedule(name: str) -> None:
     """Raises UserError for an unknown schedule."""
     if name not in get_args(Schedule):
-        raise UserError(f"unknown schedule '{name}'; choose {' or '.join(get_args(Schedule))}")
+        raise UserError(f"unknown schedule '{brief(name)}'; choose {' or '.join(get_args(Schedule))}")

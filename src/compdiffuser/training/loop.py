@@ -22,13 +22,26 @@ from compdiffuser.training.resume import load_resume, save_resume
 from compdiffuser.training.updater import Learner, Updater
 from compdiffuser.types import UserError
 
-__all__ = ["WARM_REPLAYS", "Learner", "Outcome", "Updater", "fit"]
+__all__ = ["WARM_REPLAYS", "Learner", "Moment", "Outcome", "Updater", "fit"]
 
 WARM_REPLAYS = 3  # eager ones before capture: they allocate what the graph will reuse
 CHECKPOINT_SECONDS = 300.0  # a slow training that is killed loses at most this much
 
-Watch = Callable[[float, list[Tensor]], None]
-"""Sees the seconds of training and the averaged weights."""
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a training run is, those that it continues included."""
+
+    update: int
+    """Updates made."""
+    seconds: float
+    """Seconds of training."""
+    done: float
+    """Share of the training, in [0, 1]: of its updates or of its time limit, whichever ends it sooner."""
+
+
+Watch = Callable[[Moment, list[Tensor]], None]
+"""Sees how far the training is, and the averaged weights."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +65,9 @@ def fit(
 ) -> Outcome:  # fmt: skip
     """Train, checkpointing into `out` and continuing from a checkpoint found there; ends with averaged weights.
 
-    `watch` is called at the beginning and whenever a line is logged; `on_checkpoint` is given the number of updates
-    whenever `config.checkpoint_every` more were made. `about` describes the run, such as its data: a folder that holds
-    a run of something else is refused.
+    `watch` is called at the beginning and whenever a line is logged, and its time is no training; `on_checkpoint` is
+    given the number of updates whenever `config.checkpoint_every` more were made. `about` describes the run, such as
+    its data: a folder that holds a run of something else is refused.
 
     Raises UserError at the first line of the log whose loss is not finite, and at the first checkpoint whose weights
     are not: the checkpoint before it stays.
@@ -62,8 +75,7 @@ def fit(
     run = _Run(Updater(learner, config, device), config, out, about or {})
     first = run.updater.rank == 0
     told = TrainLog(out, config, run.step, run.before, learner.parts, show=progress and first, write=first)
-    if watch is not None:
-        watch(run.before, run.updater.average)
+    run.show(watch, run.before)
     with _stoppable() as stopped, told as log:
         while True:
             preparing = run.preparing
@@ -79,8 +91,7 @@ def fit(
             run.step += config.updates_per_replay
             if run.passed(config.log_every):
                 run.write(log, done, seconds)
-                if watch is not None:
-                    watch(seconds, run.updater.average)
+                run.show(watch, seconds)
             due = run.passed(config.checkpoint_every)
             run.keep(preparing, at_once=due or stopped(), before=on_checkpoint if due else None)
             if stopped():
@@ -129,6 +140,13 @@ class _Run:
             raise self._diverged(f"the loss is {losses[0]}")
         log.write(self.step, losses, self.config.rate(self.step, done), seconds)
         self.logged = self.step
+
+    def show(self, watch: Watch | None, seconds: float) -> None:
+        """What a watcher sees; the clock stands still meanwhile."""
+        if watch is not None:
+            begun = time.perf_counter()
+            watch(Moment(self.step, seconds, self.config.progress(self.step, seconds)), self.updater.average)
+            self.begun += time.perf_counter() - begun
 
     def keep(self, preparing: bool, at_once: bool, before: Callable[[int], None] | None = None) -> None:
         """Save a checkpoint at once, or where the last is too long ago; `before` is given its step."""

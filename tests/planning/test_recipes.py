@@ -13,6 +13,7 @@ from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.recipes import CHUNKS, RECIPES, Recipe, recipe_for
 from compdiffuser.planning.training import Snapshots, train_planner
 from compdiffuser.presets import preset
+from compdiffuser.training.loop import Moment
 from compdiffuser.types import UserError
 
 pytestmark = pytest.mark.usefixtures("few_windows")
@@ -145,14 +146,19 @@ def test_the_papers_planner_plans_with_its_sampler(run, sampler):
 
 
 def test_a_snapshot_is_a_planner(run):
-    assert Planner.from_pretrained(run / "after-0.0001", "cpu").record["after_seconds"] == 1e-4
+    record = Planner.from_pretrained(run / "after-0.0001", "cpu").record
+    assert record["after_seconds"] == 1e-4
+    assert 0 < record["after_updates"] <= record["outcome"]["steps"]
 
 
 def test_snapshots_belong_to_the_run_that_passed_their_time():
     fresh, continued = Snapshots((5.0, 10.0, 30.0)), Snapshots((5.0, 10.0, 30.0))
     for seconds in (0.0, 4.0, 12.0, 20.0):
-        fresh.see(seconds, [torch.tensor(seconds)])
+        fresh.see(Moment(int(10 * seconds), seconds, 0.0), [torch.tensor(seconds)])
     for seconds in (20.0, 21.0, 30.0):
-        continued.see(seconds, [torch.tensor(seconds)])
-    assert [(after, float(weights[0])) for after, weights in fresh.kept] == [(5, 12), (10, 12)]
-    assert [(after, float(weights[0])) for after, weights in continued.kept] == [(30, 30)]
+        continued.see(Moment(int(10 * seconds), seconds, 0.0), [torch.tensor(seconds)])
+    assert [(after, updates, float(weights[0])) for after, updates, weights in fresh.kept] == [
+        (5, 120, 12),
+        (10, 120, 12),
+    ]
+    assert [(after, updates, float(weights[0])) for after, updates, weights in continued.kept] == [(30, 300, 30)]

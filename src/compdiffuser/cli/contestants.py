@@ -260,12 +260,12 @@ def origin_of_data(record: dict[str, Any]) -> str:
 
 
 def trained(record: dict[str, Any]) -> dict[str, Any]:
-    """How long a planner was trained: seconds, updates where it is the end of a run, parameters, seed."""
+    """How long a planner was trained: seconds, updates, parameters, seed."""
     outcome = record.get("outcome", {})
     kept = "after_seconds" in record
     return {
         "seconds": record["after_seconds"] if kept else outcome.get("seconds"),
-        "updates": None if kept else outcome.get("steps"),
+        "updates": record.get("after_updates") if kept else outcome.get("steps"),
         "parameters": record.get("parameters"),
         "seed": record.get("training", {}).get("seed"),
     }

@@ -154,7 +154,7 @@ class Making:
 
     def see(self, moment: Moment, average: list[Tensor]) -> None:
         self.latest = average
-        self.younger.see(moment.seconds, average)
+        self.younger.see(moment, average)
         if self.reports is not None and rank() == 0:
             self.reports.see(moment, lambda: self.planner({}, average))
 
@@ -167,15 +167,17 @@ class Making:
 
     def finished(self, record: dict[str, Any], progress: bool) -> Checkpoint:
         """Calibrate and write the planner, and those of the snapshots."""
-        self.younger.see(record["outcome"]["seconds"], list(self.denoiser.parameters()))
+        outcome = record["outcome"]
+        self.younger.see(Moment(outcome["steps"], outcome["seconds"], 1.0), list(self.denoiser.parameters()))
         with progress_bar("{task.fields[note]}", shown=progress and rank() == 0, remaining=False) as bar:
             line = bar.add_task("[bold]calibrating", total=2, note="errors of recorded chunks")
             checkpoint = self.planner(record)
             bar.update(line, advance=1, note="writing")
             if rank() == 0:
                 checkpoint.save(self.out)
-                for seconds, weights in self.younger.kept:
-                    self.planner({**record, "after_seconds": seconds}, weights).save(self.out / f"after-{seconds:g}")
+                for seconds, updates, weights in self.younger.kept:
+                    then = {**record, "after_seconds": seconds, "after_updates": updates}
+                    self.planner(then, weights).save(self.out / f"after-{seconds:g}")
             bar.update(line, advance=1, note="")
         if self.reports is not None and rank() == 0:
             self.reports.finished(checkpoint)
@@ -229,15 +231,16 @@ class Snapshots:
     """Averaged weights as they were after so many seconds of training."""
 
     due: Sequence[float]
-    kept: list[tuple[float, list[Tensor]]] = field(default_factory=list)
+    kept: list[tuple[float, int, list[Tensor]]] = field(default_factory=list)
+    """Seconds, updates and weights of each."""
     seen: float = math.inf
     """Seconds when it last looked; what was due before the first look belongs to the run that this one continues."""
 
-    def see(self, seconds: float, average: list[Tensor]) -> None:
+    def see(self, moment: Moment, average: list[Tensor]) -> None:
         for after in sorted(self.due):
-            if self.seen < after <= seconds:
-                self.kept.append((after, [weight.detach().clone() for weight in average]))
-        self.seen = seconds
+            if self.seen < after <= moment.seconds:
+                self.kept.append((after, moment.update, [weight.detach().clone() for weight in average]))
+        self.seen = moment.seconds
 
 
 def with_weights(denoiser: Denoiser, weights: list[Tensor]) -> Denoiser:

@@ -8,7 +8,7 @@ from renew_golden import CONFIGS, filled, inputs
 from tape import recording, taped  # noqa: F401
 
 from compdiffuser.models import DenoiserConfig, UNet1dConfig
-from compdiffuser.models.runner import Runner, rounded
+from compdiffuser.models.runner import Runner, rounded, rows_at_once
 
 CPU = torch.device("cpu")
 
@@ -25,6 +25,11 @@ def test_a_big_batch_is_cut_without_a_trace(name):
     apart = (runner(x, sigma, conditions) - whole).abs().max()
     assert apart < 1e-5 * whole.abs().max()
     assert sizes == [5, 5, 2]
+
+
+@pytest.mark.parametrize(("millions", "rows"), [(4.8, 16_384), (5.2, 16_384), (10, 8_192), (72, 1_024), (10_000, 256)])
+def test_a_large_network_gets_fewer_rows_at_a_time_on_a_gpu(millions, rows):
+    assert rows_at_once(round(1e6 * millions)) == rows
 
 
 @pytest.mark.parametrize("overlap", [56, 16])

@@ -6,7 +6,8 @@
 
 Data that is not there is recorded first. Planners land in OUT/NAME, in as many bits as the shipped ones; one that lies
 there already is left alone, and a run that was cut off continues. Same settings do not mean same weights: a GPU adds up
-in another order, and ants walk differently on another processor. Whether the data is the same is printed.
+in another order, and ants walk differently on another processor. Whether the data is the same is printed. A planner
+that began with the weights of another (`train --begin-with`) is refused.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ def retrain(name: str, options: Benchmark) -> None:
         return
     shipped, clock = checkpoint.load(options.shipped / name), Clock()
     dataset = shipped.preset
+    if before := shipped.record.get("begun_with"):
+        raise UserError(f"'{name}' began with the weights of '{before['planner']}', so its own settings are not enough")
     data = shipped.record["data"]
     if not storage.file_of(dataset.name).exists():
         episodes = data["episodes"] if options.episodes is None else options.episodes

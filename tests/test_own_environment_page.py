@@ -77,7 +77,7 @@ def test_the_page_runs(folder, capsys):
                     continue
                 assert main(arguments) in ((0, 3) if "plan" in arguments else (0,)), line
                 ran.append(next(word for word in arguments if word in ("data", "train", "plan", "eval")))
-    assert ran == ["train", "data", "train", "plan", "eval"]
+    assert ran == ["train", "train", "data", "train", "plan", "eval"]
     assert {"mine.npz", "mine.png", "corridor.png", "eval.png"} <= {path.name for path in folder.iterdir()}
     assert len(names["policy"].plans) == 2
 

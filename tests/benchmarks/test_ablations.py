@@ -2,6 +2,7 @@
 
 import pytest
 
+from compdiffuser.cli.contestants import trained
 from compdiffuser.files import pretrained_folder, read_json, write_json
 from compdiffuser.presets import PRESETS
 from compdiffuser.reporting.ablations import DIRECTIONS, GIANT, NUMBERS, ORDERS, ORDERS_REPLANNING, ORIGIN, entry
@@ -112,3 +113,16 @@ def test_a_curve_lists_evaluations_that_are_no_cell(tmp_path):
             folder / f"{replan}.json", {"complete": True, "success": success, "std": 1.0, "seeds": [0, 1], **about}
         )
     assert "| `paper` | `paper` | 5 | 12,000 | 20 ± 1 | 30 ± 1 |" in TABLES["paper-curve"](read_results(tmp_path))
+
+
+def test_a_curve_goes_on_over_several_trainings(tmp_path):
+    begun = {"planner": "paper", "updates": 144_000, "seconds": 3600.02}
+    outcome = {"steps": 72_000, "seconds": 1800.01}
+    kept = {"after_updates": 12_000, "after_seconds": 300.0}
+    for name, record in {"end": {"outcome": outcome}, "on-the-way": {"outcome": outcome, **kept}}.items():
+        about = {"dataset": GIANT, "recipe": "paper", "sampler": "paper", "replan": False, "complete": True}
+        told = {"success": 20.0, "std": 1.0, "seeds": [0], "trained": trained({**record, "begun_with": begun})}
+        write_json(tmp_path / "ablations" / f"{name}.json", {**about, **told})
+    table = TABLES["paper-curve"](read_results(tmp_path))
+    assert "| `paper` | `paper` | 65 | 156,000 | 20 |" in table
+    assert "| `paper` | `paper` | 90 | 216,000 | 20 |" in table

@@ -13,6 +13,7 @@ from compdiffuser.planning import checkpoint
 from compdiffuser.planning.recipes import recipe_for
 from compdiffuser.planning.training import train_planner
 from compdiffuser.presets import preset
+from compdiffuser.types import UserError
 
 MEDIUM = "pointmaze-medium-stitch-v0"
 SMALL = {"width": 16, "depth": 1, "heads": 2, "steps": 3, "batch": 4, "learning_rate": 1e-3}
@@ -86,6 +87,14 @@ def test_every_shipped_planner_can_be_trained_anew(script):
         assert planner.record["data"]["episodes"] == planner.preset.recording.episodes
     assert len(folders) > 20
     assert {script.bits_of(folder) for folder in folders} == {8, 16}
+
+
+def test_a_planner_that_began_with_another_is_refused(script, shipped, tmp_path):
+    found = checkpoint.load(shipped.shipped / MEDIUM)
+    begun = replace(found, record={**found.record, "begun_with": {"planner": "other", "updates": 3, "seconds": 1.0}})
+    begun.save(tmp_path / "shipped" / MEDIUM)
+    with pytest.raises(UserError, match="began with the weights of 'other'"):
+        script.retrain(MEDIUM, replace(shipped, shipped=tmp_path / "shipped"))
 
 
 def test_an_unknown_planner_is_named(script, shipped, monkeypatch, capsys):

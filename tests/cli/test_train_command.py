@@ -8,6 +8,7 @@ import pytest
 
 from compdiffuser.artifact import CONFIG
 from compdiffuser.cli import main
+from compdiffuser.cli.contestants import trained
 from compdiffuser.files import read_json
 from compdiffuser.following.inverse_dynamics import load_controller
 from compdiffuser.planning.planner import Planner
@@ -168,8 +169,10 @@ def test_a_run_ended_by_ctrl_c_can_plan_and_be_continued(home, monkeypatch, caps
     assert "what was learned so far can plan" in told
     assert "stopped after 5 updates, which are kept; the same command continues" in told
     planner = Planner.from_pretrained("run", device="cpu")
+    assert planner.record["after_updates"] == trained(planner.record)["updates"] == 5
     assert np.isfinite(planner.plan((0, 0), (1, 1), n_chunks=1, n_candidates=1).states).all()
     monkeypatch.setattr(Updater, "update", update)
     assert main(run) == 0
     assert "trained 9 updates" in capsys.readouterr().out
-    assert Planner.from_pretrained("run", device="cpu").record["outcome"]["steps"] == 9
+    record = Planner.from_pretrained("run", device="cpu").record
+    assert record["outcome"]["steps"] == trained(record)["updates"] == 9

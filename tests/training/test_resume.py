@@ -240,8 +240,9 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch, foreground):
         return of(self, module, generator)
 
     monkeypatch.setattr(LineLearner, "loss", loss)
-    with pytest.raises(KeyboardInterrupt, match="stopped after 7 updates, which are kept; the same command continues"):
+    with pytest.raises(KeyboardInterrupt, match="stopped after 7 updates, which are kept; the same command") as stopped:
         train(tmp_path / "stopped", steps=20)
+    assert (stopped.value.updates, stopped.value.seconds > 0) == (7, True)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert torch.load(tmp_path / "stopped" / "resume.pt", weights_only=True)["step"] == 7
     _, continued = train(tmp_path / "stopped", steps=20)

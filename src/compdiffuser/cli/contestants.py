@@ -260,12 +260,11 @@ def origin_of_data(record: dict[str, Any]) -> str:
 
 
 def trained(record: dict[str, Any]) -> dict[str, Any]:
-    """How long a planner was trained: seconds, updates, parameters, seed."""
-    outcome = record.get("outcome", {})
-    kept = "after_seconds" in record
+    """How long a planner was trained, with those before it that it began with: seconds, updates, parameters, seed."""
+    from compdiffuser.planning.beginning import trained_so_far
+
     return {
-        "seconds": record["after_seconds"] if kept else outcome.get("seconds"),
-        "updates": record.get("after_updates") if kept else outcome.get("steps"),
+        **trained_so_far(record),
         "parameters": record.get("parameters"),
         "seed": record.get("training", {}).get("seed"),
     }

@@ -9,8 +9,9 @@ import torch
 
 from compdiffuser.cli.parsing import dimensions
 from compdiffuser.data import storage
-from compdiffuser.data.proposal import ON_CPU, Proposal, propose
+from compdiffuser.data.proposal import ON_CPU, Proposal, propose, sized
 from compdiffuser.models.denoiser import Denoiser
+from compdiffuser.planning.beginning import Beginning
 from compdiffuser.planning.recipes import Recipe
 from compdiffuser.planning.training import normalizer_of, windows_of
 from compdiffuser.presets import OWN_CHUNKS, Preset
@@ -28,8 +29,14 @@ def untuned(preset: Preset) -> bool:
     return preset.chunks == OWN_CHUNKS
 
 
-def proposed(options: Train, preset: Preset, on_gpu: bool) -> Proposal:
-    """The proposal for the data that is to be trained on. What was given on the command line is not proposed again."""
+def proposed(options: Train, preset: Preset, on_gpu: bool, begun: Beginning | None = None) -> Proposal:
+    """The proposal for the data that is to be trained on. What was given on the command line is not proposed again, nor
+    what a planner settles that the training begins with.
+    """
+    if begun is not None:
+        settled = {"width", "depth"} if (options.preset or begun.recipe_name) == "default" else set(ON_CPU)
+        sizes, reasons = sized(on_gpu, _sizes_given(options) | settled)
+        return Proposal(begun.preset_for(preset), {n: sizes[n] for n in ("batch", "steps")}, tuple(reasons))
     if options.dims is not None:
         preset = preset.planning(dimensions(options.dims))
     return propose(
@@ -40,7 +47,7 @@ def proposed(options: Train, preset: Preset, on_gpu: bool) -> Proposal:
 
 def _sizes_given(options: Train) -> set[str]:
     """Which of width, depth, batch and steps are not for us to propose."""
-    if options.preset != "default":
+    if options.preset not in (None, "default"):
         return set(ON_CPU)
     given = {name for name in ON_CPU if getattr(options, name) is not None}
     given |= {setting.partition("=")[0].strip() for setting in options.set}

@@ -219,6 +219,8 @@ def given(options: Any) -> dict[str, Any]:
     usual = {field.name: field.default for field in fields(options)}
     found = {name: getattr(options, name) for name in names if name not in (*ELSEWHERE, "workers")}
     plain: dict[str, Any] = json.loads(json.dumps({n: v for n, v in found.items() if v != usual[n]}, default=str))
+    if plain.get("preset") == "default" and "begin_with" not in plain:  # which is what is meant where none is given
+        del plain["preset"]
     return plain
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,12 +11,14 @@ import tyro
 
 from compdiffuser.cli.choices import ARCHITECTURES, BASELINES, PLANNERS, RECIPES, listed
 from compdiffuser.cli.parsing import dimensions, parsed
+from compdiffuser.cli.telling import advise, tell
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:
     from compdiffuser.baselines.augmented import Augmentation
     from compdiffuser.baselines.config import AgentConfig
     from compdiffuser.data.proposal import Proposal
+    from compdiffuser.planning.beginning import Beginning
     from compdiffuser.planning.recipes import Recipe
     from compdiffuser.presets import Preset
     from compdiffuser.training.config import TrainConfig
@@ -27,7 +27,8 @@ BASELINE_OPTIONS = ("seeds_at_once", "augment", "clusters")
 MODEL_OPTIONS = (
     "architecture", "width", "depth", "patch", "formulation", "neighbours", "ends", "drop", "schedule", "ema", "clip",
 )  # fmt: skip
-PLANNER_OPTIONS = ("preset", *MODEL_OPTIONS, "horizon", "overlap", "stride", "dims", "snapshots")
+CHUNK_OPTIONS = ("horizon", "overlap", "stride")
+PLANNER_OPTIONS = ("preset", *MODEL_OPTIONS, *CHUNK_OPTIONS, "dims", "snapshots", "begin_with")
 TRIAL = 100
 """Updates; a planner of fewer has learned nothing that could be told."""
 NONE = ("clip", "ema")
@@ -50,16 +51,20 @@ class Train:
     """Baselines only: goals from other episodes, joined where states (sa) or goals (ga) are in one cluster."""
     clusters: int = 40
     """Baselines only: clusters of an augmentation."""
-    preset: Annotated[str, tyro.conf.arg(metavar=listed(*RECIPES))] = "default"
-    """Network, objective and training: ours, the paper's, or those of its authors' code. Other options change what they
-    name."""
+    preset: Annotated[str | None, tyro.conf.arg(metavar=listed(*RECIPES))] = None
+    """Network, objective and training: ours (the default), the paper's, or those of its authors' code. Other options
+    change what they name."""
+    begin_with: Annotated[str | None, tyro.conf.arg(metavar="PLANNER")] = None
+    """Begin with the weights of a planner, whatever `compdiffuser plan` takes, instead of random ones. Its network,
+    chunks, planned dimensions and units stay, and other ones are refused. By default its preset stays too; another one
+    sets objective and training alone. Updates, seconds, snapshots and the learning rate begin at zero."""
     steps: int | None = None
     """Updates (baselines: rounded up to a multiple of 50); by default 40,000 (the paper's preset 1,200,000, baselines
     1,000,000), or as many as the time limit allows."""
     time_limit: float | None = None
     """Seconds of training, those of the runs that this one continues included."""
     snapshots: tuple[float, ...] = ()
-    """Also keep the planner as it was after so many seconds of training, in OUT/after-SECONDS."""
+    """Also keep the planner as it was after so many seconds of this training, in OUT/after-SECONDS."""
     batch: int | None = None
     """Chunks, or transitions, per update; by default 1024 (the paper's preset 128), or what the method asks for."""
     learning_rate: float | None = None
@@ -127,13 +132,15 @@ class Train:
     def _run_planner(self) -> int:
         from compdiffuser.cli.proposing import how_long
         from compdiffuser.data import storage
-        from compdiffuser.data.advice import on_jumps, on_precision, on_windows
+        from compdiffuser.data.advice import on_jumps, on_limits, on_precision, on_windows
         from compdiffuser.planning.training import train_planner
         from compdiffuser.runs import choose_device
 
         device = choose_device(self.device)
-        proposal, preset, recipe = self._planner_settings()
+        proposal, preset, recipe, begun = self._planner_settings()
         episodes, out = storage.load(self.dataset), self._out(preset.label)
+        if begun:
+            advise([begun.told, *on_limits(episodes, preset.space, begun.checkpoint.normalizer, begun.name)])
         if proposal:
             advise([*proposal.reasons, how_long(episodes, preset, recipe, device)])
         space = preset.space
@@ -142,35 +149,50 @@ class Train:
             episodes, preset, out, model=recipe.model, config=recipe.training, objective=recipe.objective,
             recipe=self.preset, device=device, method=self.method, manifest=storage.origin_of(self.dataset)[1],
             compiled=None if self.compile else False, snapshots=self.snapshots,
-            soundness_told=proposal is not None and recipe.training.steps >= TRIAL,
+            soundness_told=proposal is not None and recipe.training.steps >= TRIAL, begin_with=begun,
         )  # fmt: skip
         hint = f"plan with: compdiffuser plan {out} --start … --goal …"
         return tell(checkpoint.record["outcome"], out, hint, self.json)
 
-    def _planner_settings(self) -> tuple[Proposal | None, Preset, Recipe]:
-        """What is proposed for data that nobody has tuned, the dataset with its chunks, and how it is learned."""
+    def _planner_settings(self) -> tuple[Proposal | None, Preset, Recipe, Beginning | None]:
+        """What is proposed for data that nobody has tuned, the dataset with its chunks, how it is learned, and from
+        which planner on.
+        """
         self._refuse(BASELINE_OPTIONS, f"belongs to baselines, not to {self.method}")
         from compdiffuser.cli.proposing import proposed, untuned
         from compdiffuser.data import storage
         from compdiffuser.runs import choose_device
 
         on_gpu, known = choose_device(self.device).type == "cuda", storage.preset_for(self.dataset)
-        proposal = proposed(self, known, on_gpu) if untuned(known) and self.method != "dd" else None
-        preset = self._chunked(proposal.preset if proposal else known)
-        return proposal, preset, self._recipe(preset, proposal.sizes if proposal else {})
+        begun = self._begun()
+        proposal = proposed(self, known, on_gpu, begun) if untuned(known) and self.method != "dd" else None
+        preset = begun.preset_for(known) if begun else self._chunked(proposal.preset if proposal else known)
+        return proposal, preset, self._recipe(preset, proposal.sizes if proposal else {}, begun), begun
 
-    def _recipe(self, preset: Preset, proposed: Mapping[str, int]) -> Recipe:
+    def _begun(self) -> Beginning | None:
+        """The planner to begin with. Raises UserError where there is none, or what was asked for contradicts it."""
+        from compdiffuser.planning.beginning import Beginning
+        from compdiffuser.planning.beginning import dimensions as told
+
+        if self.begin_with is None:
+            return None
+        begun = Beginning.of(self.begin_with)
+        dims = {} if self.dims is None else {"dims": told(dimensions(self.dims))}
+        begun.check({"method": self.method, **self._asked(CHUNK_OPTIONS), **dims})
+        return begun
+
+    def _recipe(self, preset: Preset, proposed: Mapping[str, int], begun: Beginning | None = None) -> Recipe:
         """The preset's recipe for a dataset, with what is proposed for one of our own recipes, and what was asked for.
 
-        Raises UserError for a setting given twice.
+        Raises UserError for a setting given twice, or another one than the planner that is begun with has.
         """
-        from compdiffuser.planning.recipes import recipe_for
+        from compdiffuser.planning.settled import settled
 
-        recipe = recipe_for(self.preset, preset)
-        if self.preset == "default":
+        name, recipe = settled(preset, self.preset, begun)
+        if name == "default":
             fits = self.architecture in (None, recipe.model.network.architecture)
             recipe = recipe.changed({n: v for n, v in proposed.items() if fits or n in ("batch", "steps")})
-        changes = {name: value for name in MODEL_OPTIONS if (value := getattr(self, name)) is not None}
+        changes = self._asked(MODEL_OPTIONS)
         changes |= {name: None for name in NONE if changes.get(name) == "none"}
         if "drop" in changes and recipe.objective.sides == "losses":
             changes["nothing"] = changes.pop("drop")
@@ -181,6 +203,8 @@ class Train:
             if name in changes:
                 raise UserError(f"{name} is given twice, {changes[name]} and by --set {value}")
             changes[name] = value
+        if begun:
+            begun.check(changes)
         return recipe.changed(changes)
 
     def _chunked(self, preset: Preset) -> Preset:
@@ -189,8 +213,7 @@ class Train:
 
         if self.dims is not None:
             preset = preset.planning(dimensions(self.dims))
-        names = ("stride",) if self.method == "dd" else ("stride", "horizon", "overlap")
-        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        given = self._asked(("stride",) if self.method == "dd" else CHUNK_OPTIONS)
         preset = replace(preset, chunks=replace(preset.chunks, **given))
         if self.method == "dd":
             self._refuse(("overlap",), "belongs to composed chunks, and dd plans in one")
@@ -241,7 +264,10 @@ class Train:
 
     def _given(self) -> dict[str, Any]:
         """The loop's settings that were asked for; the others keep their defaults."""
-        names = ("batch", "learning_rate", "checkpoint_every", "log_every")
+        return self._asked(("batch", "learning_rate", "checkpoint_every", "log_every"))
+
+    def _asked(self, names: Sequence[str]) -> dict[str, Any]:
+        """Those of some options that were given."""
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def _out(self, label: str) -> Path:
@@ -258,27 +284,3 @@ class Train:
         for field in fields(self):
             if field.name in names and getattr(self, field.name) != field.default:
                 raise UserError(f"--{field.name.replace('_', '-')} {why}")
-
-
-def tell(results: Mapping[str, Any], out: Path, hint: str, as_json: bool) -> int:
-    """What a training came to, for people or as one JSON object; of several processes the first one tells it."""
-    from compdiffuser.runs import rank
-
-    if rank() > 0:
-        return 0
-    outcome = {"out": str(out), **results}
-    if as_json:
-        print(json.dumps(outcome))
-    else:
-        print(f"trained {outcome['steps']} updates in {outcome['seconds']:.0f} s, loss {outcome['loss']:.4f}")
-        print(f"written {out}; {hint}" if hint else f"written {out}")
-    return 0
-
-
-def advise(sentences: Sequence[str]) -> None:
-    """Tell people what to think of before the work; the first of several processes does."""
-    from compdiffuser.runs import rank
-
-    if rank() == 0:
-        for sentence in sentences:
-            print(f"note: {sentence}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from compdiffuser.cli.parsing import dimensions
-from compdiffuser.cli.train import tell
+from compdiffuser.cli.telling import tell
 from compdiffuser.types import UserError
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains.space import Space
 from compdiffuser.presets import ChunkConfig
 from compdiffuser.types import Array, Episodes, counted
@@ -14,6 +15,10 @@ COARSE = 0.1
 """Share of a usual step below which the spacing of float32 goes without a word."""
 MOST_PADDING = 0.5
 """Share of the states in windows that may be copies of an episode's first or last one without a word."""
+BEYOND = 0.1
+"""In units of a normalizer, how far outside its limits a state counts as outside, as with starts and goals."""
+SEVERAL, MOSTLY = 0.001, 0.5
+"""Shares of the states that may lie outside a planner's limits without a word, and at all."""
 
 
 def on_windows(episodes: Episodes, chunks: ChunkConfig) -> list[str]:
@@ -71,6 +76,30 @@ def on_precision(episodes: Episodes, space: Space) -> list[str]:
                 f"rounded; take an offset from all places before they are stored"
             ]
     return []
+
+
+def on_limits(episodes: Episodes, space: Space, normalizer: Normalizer, whose: str) -> list[str]:
+    """A sentence on data outside the limits of a planner that goes on learning from it."""
+    share, told = outside(episodes, space, normalizer)
+    if not SEVERAL < share <= MOSTLY:  # of more, an error tells
+        return []
+    return [
+        f"{100 * share:.2g}% of the states lie outside the limits of '{whose}', as where {told}: no plan starts or "
+        f"ends there; without --begin-with, the limits are this data's own"
+    ]
+
+
+def outside(episodes: Episodes, space: Space, normalizer: Normalizer) -> tuple[float, str]:
+    """The share of states outside a normalizer's limits, and which dimension leaves them furthest, in words."""
+    planned = space.planned(episodes.observations)
+    beyond = np.abs(normalizer.normalize(planned)) - normalizer.limits
+    # What never changed before has no units.
+    moved = ~np.isclose(planned, np.array(normalizer.low), rtol=1e-4, atol=1e-4)
+    beyond = np.where((normalizer.units > 0) | ~moved, beyond, np.inf)
+    row, column = np.unravel_index(int(beyond.argmax()), beyond.shape)
+    low, high = normalizer.low[column], normalizer.high[column]
+    told = f"{space.names[column]} is {planned[row, column]:.4g}, not from {low:.4g} to {high:.4g}"
+    return float((beyond > BEYOND).any(axis=1).mean()), told
 
 
 def _padded(lengths: Array, span: int, front: int, back: int) -> float:

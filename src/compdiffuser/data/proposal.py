@@ -58,12 +58,17 @@ def propose(
         preset, why = _planned(episodes, preset)
         reasons.append(why)
     chunks, why = _chunks(episodes, preset.space, horizon, overlap, stride)
+    sizes, told = sized(on_gpu, sizes_given)
+    return Proposal(replace(preset, chunks=chunks), sizes, (*reasons, why, *told))
+
+
+def sized(on_gpu: bool, given: Collection[str]) -> tuple[dict[str, int], list[str]]:
+    """Sizes that suit the machine, and why, of those that are not given."""
     sizes = ON_GPU if on_gpu else ON_CPU
     machine = "there is a GPU" if on_gpu else "there is no GPU"
     told = {name: f"{name} {size}" for name, size in sizes.items()} | {"steps": f"{sizes['steps']:,} updates"}
-    network = ", ".join(text for name, text in told.items() if name not in sizes_given)
-    reasons += [why, f"{network}: {machine}"] if network else [why]
-    return Proposal(replace(preset, chunks=chunks), dict(sizes), tuple(reasons))
+    network = ", ".join(text for name, text in told.items() if name not in given)
+    return dict(sizes), [f"{network}: {machine}"] if network else []
 
 
 def _planned(episodes: Episodes, preset: Preset) -> tuple[Preset, str]:

@@ -124,6 +124,10 @@ def _made(record: Mapping[str, Any]) -> Iterator[str]:
         device = f" on {record['device']}" if isinstance(record.get("device"), str) else ""
         loss = f", last loss {outcome['loss']:.4g}" if is_finite(outcome.get("loss")) else ""
         yield f"- Training: {counted(outcome['steps'], 'update')} in {outcome['seconds']:,.0f} s{device}{loss}."
+    before = _part(record, "begun_with")
+    if isinstance(before.get("planner"), str):
+        made = f", after {counted(before['updates'], 'update')}" if isinstance(before.get("updates"), int) else ""
+        yield f"- Training began with the weights of `{before['planner']}`{made}."
     if isinstance(record.get("versions"), dict):
         yield "- Versions: " + ", ".join(f"{name} {version}" for name, version in record["versions"].items()) + "."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,15 +19,15 @@ from torch import Tensor
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
-from compdiffuser.diffusion.formulation import formulation
-from compdiffuser.diffusion.objective import ObjectiveConfig, check_levels
+from compdiffuser.diffusion.objective import ObjectiveConfig
 from compdiffuser.domains import Space
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
+from compdiffuser.planning.beginning import Beginning
 from compdiffuser.planning.calibration import WINDOWS, calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.postures import Postures, measure_postures
-from compdiffuser.planning.recipes import chunked, recipe_for
+from compdiffuser.planning.settled import identity, settled
 from compdiffuser.planning.soundness import Reports
 from compdiffuser.planning.support import Support, measure_support, small
 from compdiffuser.presets import Preset
@@ -55,7 +56,7 @@ def train_planner(
     model: DenoiserConfig | None = None,
     config: TrainConfig | None = None,
     objective: ObjectiveConfig | None = None,
-    recipe: str = "default",
+    recipe: str | None = None,
     device: torch.device | str = "cpu",
     manifest: dict[str, Any] | None = None,
     method: str = "compdiffuser",
@@ -63,6 +64,7 @@ def train_planner(
     progress: bool = True,
     snapshots: Sequence[float] = (),
     soundness_told: bool = False,
+    begin_with: Beginning | Checkpoint | str | os.PathLike[str] | None = None,
 ) -> Checkpoint:
     """Train a chunk model on `episodes` as `preset` says, and leave the planner in `out`.
 
@@ -71,22 +73,25 @@ def train_planner(
     of the runs that this one continues included, are kept in `out/after-SECONDS` for each of `snapshots`.
     `soundness_told` prints how many random recorded pairs can be planned, three times on the way and at the end. A run
     that Ctrl-C ends leaves a planner too, and can be continued.
+
+    `begin_with` is a planner, or where `Planner.from_pretrained` finds it: training begins with its weights and keeps
+    its units; updates, seconds and the learning rate count from zero. By default, its recipe is taken too. Raises
+    UserError where the network, chunks or dimensions are others, and where most of the data lies outside its limits.
     """
     device = torch.device(device)
-    usual = recipe_for(recipe, preset)
-    config, objective = config or usual.training, objective or usual.objective
-    chunks, dims = preset.chunks, preset.space.dims
-    model = chunked(model or usual.model, preset)
-    check_levels(objective, formulation(model.formulation))
+    begun = None if begin_with is None else Beginning.of(begin_with)
+    if begun is not None:
+        begun.check({"method": method})
+        begun.check_apart(out)
+    name, used = settled(preset, recipe, begun, model, objective, config)
+    model, objective, config = used.model, used.objective, used.training
     episodes = standing(episodes, preset.domain.body)
-    if not (episodes.lengths > 1).any():
-        raise UserError("every episode has a single state, so that nothing moves; does the data say where they end?")
-    normalizer = normalizer_of(episodes, preset.space)
-    if model.frame == "chunk":
-        normalizer = in_chunks(normalizer, windows_of(episodes, preset, normalizer, torch.device("cpu")))
+    normalizer = units_of(episodes, preset, model, begun)
     windows = windows_of(episodes, preset, normalizer, device)
     torch.manual_seed(config.seed)
     denoiser = Denoiser(model).to(device)
+    if begun is not None:
+        denoiser.load_state_dict(begun.weights)
     if compiled if compiled is not None else device.type == "cuda":
         denoiser.compile_network()
     counts = preset.space.weights(objective.positions)
@@ -95,16 +100,12 @@ def train_planner(
     made = Making(denoiser, normalizer, windows, preset, device, out, Snapshots(snapshots), counts)
     if soundness_told:
         made.reports = Reports(episodes, str(device))
-    about = {
-        "method": method, "dataset": preset.name, "data": episodes.digest(), "dimensions": list(dims),
-        "stride": chunks.stride, "padding": [chunks.front_padding, chunks.back_padding], **model.to_dict(),
-        **asdict(objective),
-    }  # fmt: skip
-    clock = {} if episodes.step_seconds is None else {"step_seconds": episodes.step_seconds}
+    own: dict[str, Any] = {"method": method, "recipe": name, "objective": asdict(objective)}
+    own |= {} if episodes.step_seconds is None else {"step_seconds": episodes.step_seconds}
+    own |= {} if begun is None else {"begun_with": begun.record}
     record = run_training(
-        learner, config, device, out, about=about,
-        own={"method": method, "recipe": recipe, "objective": asdict(objective), **clock}, manifest=manifest,
-        progress=progress, watch=made.see, on_interrupt=made.stopped,
+        learner, config, device, out, about=identity(episodes, preset, method, used, begun), own=own,
+        manifest=manifest, progress=progress, watch=made.see, on_interrupt=made.stopped,
     )  # fmt: skip
     return made.finished(record, progress)
 
@@ -182,6 +183,22 @@ class Making:
         if self.reports is not None and rank() == 0:
             self.reports.finished(checkpoint)
         return checkpoint
+
+
+def units_of(episodes: Episodes, preset: Preset, model: DenoiserConfig, begun: Beginning | None) -> Normalizer:
+    """The normalizer of a training: the data's own, or that of the planner which it begins with.
+
+    Raises UserError where nothing moves, and where most of the data lies outside that planner's limits.
+    """
+    if not (episodes.lengths > 1).any():
+        raise UserError("every episode has a single state, so that nothing moves; does the data say where they end?")
+    normalizer = normalizer_of(episodes, preset.space)
+    if begun is not None:
+        begun.check_data(episodes, preset.space)
+        return begun.checkpoint.normalizer
+    if model.frame == "chunk":
+        return in_chunks(normalizer, windows_of(episodes, preset, normalizer, torch.device("cpu")))
+    return normalizer
 
 
 def normalizer_of(episodes: Episodes, space: Space) -> Normalizer:

@@ -22,7 +22,7 @@ from compdiffuser.training.resume import load_resume, save_resume
 from compdiffuser.training.updater import Learner, Updater
 from compdiffuser.types import UserError
 
-__all__ = ["WARM_REPLAYS", "Learner", "Moment", "Outcome", "Updater", "fit"]
+__all__ = ["WARM_REPLAYS", "Learner", "Moment", "Outcome", "Stopped", "Updater", "fit"]
 
 WARM_REPLAYS = 3  # eager ones before capture: they allocate what the graph will reuse
 CHECKPOINT_SECONDS = 300.0  # a slow training that is killed loses at most this much
@@ -38,6 +38,14 @@ class Moment:
     """Seconds of training."""
     done: float
     """Share of the training, in [0, 1]: of its updates or of its time limit, whichever ends it sooner."""
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C ended a run after its last update was kept."""
+
+    def __init__(self, updates: int, seconds: float) -> None:
+        super().__init__(f"stopped after {updates} updates, which are kept; the same command continues")
+        self.updates, self.seconds = updates, seconds
 
 
 Watch = Callable[[Moment, list[Tensor]], None]
@@ -95,7 +103,7 @@ def fit(
             due = run.passed(config.checkpoint_every)
             run.keep(preparing, at_once=due or stopped(), before=on_checkpoint if due else None)
             if stopped():
-                raise KeyboardInterrupt(f"stopped after {run.step} updates, which are kept; the same command continues")
+                raise Stopped(run.step, run.seconds(preparing))
     return run.finish(log.last_loss)
 
 

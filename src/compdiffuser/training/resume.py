@@ -71,6 +71,8 @@ def _refuse_another(out: Path, was: Mapping[str, Any], now: Mapping[str, Any]) -
     for name, value in now.items():
         if name == "data" and was.get(name, value) != value:
             raise UserError(f"'{out}' holds a run on other data of that name; choose another folder")
+        if name == "begin_with" and was.get(name) != value:  # where nothing is told, with random weights
+            raise UserError(f"'{out}' holds a run that began with other weights; choose another folder")
         if name in was and was[name] != value:
             raise UserError(
                 f"'{out}' holds a run with {name} {was[name]}, not {value}; choose another folder or the same value"

@@ -11,7 +11,7 @@ import torch
 
 from compdiffuser.runs import device_name, processes, versions
 from compdiffuser.training.config import TrainConfig
-from compdiffuser.training.loop import Watch, fit
+from compdiffuser.training.loop import Stopped, Watch, fit
 from compdiffuser.training.updater import Learner
 
 Record = dict[str, Any]
@@ -36,7 +36,8 @@ def run_training(
 
     `own` is what the learner adds to the record, `manifest` says where the data came from, and `parameters` counts the
     weights where not all of the module's are meant. `on_checkpoint` is given the number of updates and the record so
-    far, which lacks the outcome, and so is `on_interrupt` where Ctrl-C ended the run after its last update was kept.
+    far, which lacks the outcome. `on_interrupt` is given that record too where Ctrl-C ended the run after its last
+    update was kept; it then says after how many seconds and updates.
     """
     if parameters is None:
         parameters = sum(p.numel() for p in learner.module.parameters())
@@ -56,8 +57,8 @@ def run_training(
 
     try:
         outcome = fit(learner, config, device, out, progress=progress, watch=watch, on_checkpoint=keep, about=about)
-    except KeyboardInterrupt as stop:
-        if str(stop) and on_interrupt is not None:  # a second Ctrl-C, which says nothing, ends it at once
-            on_interrupt(dict(record))
+    except Stopped as stop:  # a second Ctrl-C, which is none, ends it at once
+        if on_interrupt is not None:
+            on_interrupt({**record, "after_seconds": stop.seconds, "after_updates": stop.updates})
         raise
     return {**record, "outcome": asdict(outcome)}

@@ -238,6 +238,17 @@ def test_an_agent_held_by_a_corner_looks_further_ahead():
     assert far > 2 * near
 
 
+def test_an_agent_that_stepping_aside_does_not_free_goes_back_along_its_plan():
+    policy = follower(by="progress", replan=False)
+    at = drive(policy, START[None], steps=40)
+    policy.controller = Trained()
+    drive(policy, at, steps=4 * policy.stall, blocked=True)
+    back = policy.controller.targets[-policy.stall // 2][0]
+    assert np.linalg.norm(back - at[0]) == pytest.approx(policy.retreat, abs=0.3)
+    way = policy.plans[0].states[: policy.executed(0) + 1]
+    assert np.linalg.norm(way - back, axis=1).min() < 1e-9
+
+
 def test_by_time_a_strided_plan_has_a_slower_clock():
     chunks, execution = replace(MEDIUM.chunks, stride=4), replace(MEDIUM.execution, replan_distance=100.0)
     policy = follower(by="time", task=replace(MEDIUM, chunks=chunks, execution=execution))

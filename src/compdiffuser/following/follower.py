@@ -18,10 +18,10 @@ from compdiffuser.domains import Controller
 from compdiffuser.following.asking import BatchPlanner, possible, seeds
 from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.following.decision import Decision
+from compdiffuser.following.freeing import RETREAT, freed, look_back
 from compdiffuser.following.settings import Following
 from compdiffuser.following.stops import Stop, stops_of, through
 from compdiffuser.following.tracking import (
-    aside,
     look_ahead,
     nearest_ahead,
     pad_paths,
@@ -60,6 +60,7 @@ class PlanFollower:
         self.look_ahead = self.following.look_ahead or self.controller.look_ahead
         self.spacing = self.controller.spacing or self.look_ahead / 2
         self.stall = self.controller.stall
+        self.retreat = min(2 * self.look_ahead, RETREAT * preset.execution.replan_distance)
         self.patience = self.following.patience or self.controller.patience
         self.ahead = max(1, round(self.controller.steps_ahead / preset.chunks.stride))
         self.plans: list[Plan] = []
@@ -95,14 +96,15 @@ class PlanFollower:
         self._track(observations)
         self._watch_falls(observations, active)
         off = self._off(observations)
+        self._since[self._arrived(observations)] = 0  # staying there is no lack of progress
         lost = (off.max(axis=1) > self.preset.execution.replan_distance) & active & ~self._down
-        stuck = (self._since > self.patience) & active & ~lost & ~self._down & ~self._arrived(observations)
+        stuck = (self._since > self.patience) & active & ~lost & ~self._down
         troubled = np.flatnonzero((lost | stuck) & ~self._given_up)
         if len(troubled):
             which = off.argmax(axis=1)
             self._handle(troubled, observations, [self._loss(which[e]) if lost[e] else "stuck" for e in troubled])
         self._step += 1
-        targets = self._sidestepped(self.targets(), observations)
+        targets = self._freed(self.targets(), observations)
         return self.controller(observations, targets[:, self.seen])
 
     def renew(self, observations: Array, reason: str) -> None:
@@ -115,26 +117,26 @@ class PlanFollower:
 
     def targets(self) -> Array:
         """The planned states [E, D] that agents head for now; past a plan's end, its goal."""
-        index = self._target_index()
-        return np.take_along_axis(self._paths, index[:, None, None], axis=1)[:, 0]
+        return np.take_along_axis(self._paths, self._target_index()[:, None, None], axis=1)[:, 0]
 
-    def _sidestepped(self, targets: Array, observations: Array) -> Array:
-        """The targets [E, D], of agents without progress moved to one side and then to the other.
-
-        A corner holds an agent that pushes straight against it; a step aside lets it pass. Where the plan moves
-        something else, an agent that steps aside leaves it behind.
-        """
+    def _freed(self, targets: Array, observations: Array) -> Array:
+        """The targets [E, D], of agents without progress moved to one side, to the other, and back, in turns."""
         agent = list(self.space.positions[0].columns)
-        if len(agent) != 2:
-            return targets  # there is no one side
+        if len(agent) != 2:  # there is no one side
+            return targets
         turns = np.where(self._alone(), self._since // self.stall, 0)
-        moved = targets.copy()
         here = self.space.agent(self.space.planned(observations))
-        moved[:, agent] += 2 * self.look_ahead * aside(targets[:, agent] - here, turns)
+        moved = targets.copy()
+        moved[:, agent] = freed(targets[:, agent], here, turns, 2 * self.look_ahead, self._behind)
         return moved
 
+    def _behind(self, e: int) -> Array:
+        """Where an agent was on its plan shortly before, x and y."""
+        index = look_back(self._ways[e], self._index[e], self.retreat, self.space.furthest)
+        return self.space.agent(self._paths[e, index])
+
     def _alone(self) -> Array:
-        """[E] bool: over the next metres of its plan, the agent is all that moves."""
+        """[E] bool: over the next metres of its plan, the agent is all that moves, and leaves nothing behind."""
         here, there = (
             np.take_along_axis(self._ways, index[:, None, None], axis=1)[:, 0]
             for index in (self._index, self._ahead_by(self.look_ahead))
@@ -203,7 +205,7 @@ class PlanFollower:
         return "lost" if group == 0 else f"{self.space.positions[group].name} lost"
 
     def _arrived(self, observations: Array) -> Array:
-        """[E] bool: what the task asks for is at the goal, where staying is no lack of progress."""
+        """[E] bool: what the task asks for is at the goal."""
         planned = self.space.planned(observations)
         away = [planned[:, list(columns)] - self._goals[:, list(columns)] for _, columns in self.asked]
         radius = self.preset.domain.goal_radius

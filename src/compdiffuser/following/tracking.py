@@ -97,10 +97,3 @@ def scale_of(states: Array, places: Sequence[int]) -> Array:
     scale = np.maximum(states.std(axis=0), 1e-3) * np.sqrt(others)
     scale[list(places)] = NEAR
     return np.asarray(scale)
-
-
-def aside(ahead: Array, turns: Array) -> Array:
-    """Unit vectors [E, 2] across those `ahead`: to the left in odd turns, to the right in even ones, none in turn 0."""
-    ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
-    side = np.where(turns % 2 == 1, 1.0, -1.0) * (turns > 0)
-    return np.asarray(side[:, None] * np.stack([-ahead[:, 1], ahead[:, 0]], axis=1))

@@ -28,6 +28,8 @@ WINDOWS = 3072
 # Noise levels at which plans are probed, as shares of a chunk's reach; each with two draws of noise.
 PROBES = (0.25, 0.25, 0.5, 0.5, 0.75, 0.75)
 MOST_PROBES = 64
+MARGIN = 0.1
+"""How far outside the data's range, in half ranges, a start, a goal or a waypoint may lie."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from torch import Tensor
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import Group, Space
-from compdiffuser.planning.calibration import Calibration
-from compdiffuser.planning.problem import MARGIN
+from compdiffuser.planning.calibration import MARGIN, Calibration
 from compdiffuser.planning.regions import Grown, Region, bare
 from compdiffuser.planning.roadmap import Clear
 from compdiffuser.planning.steering import Steering, Waypoint, check_cost, told_room

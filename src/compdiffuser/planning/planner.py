@@ -23,6 +23,7 @@ from compdiffuser.models.runner import Runner
 from compdiffuser.planning.candidates import CandidateMaker, Draft
 from compdiffuser.planning.carrying import Carrying, roadmap_of
 from compdiffuser.planning.checkpoint import Checkpoint, load
+from compdiffuser.planning.choosing import choice
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.exporting import load_onnx
 from compdiffuser.planning.ground import Ground
@@ -32,7 +33,7 @@ from compdiffuser.planning.postures import Postures
 from compdiffuser.planning.problem import Chunks, one_each
 from compdiffuser.planning.progress import Watch
 from compdiffuser.planning.regions import Region
-from compdiffuser.planning.repair import choice, repaired
+from compdiffuser.planning.repair import repaired
 from compdiffuser.planning.roadmap import Roadmap
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Search

@@ -8,10 +8,10 @@ import torch
 
 from compdiffuser import Box, PlanConfig, SamplerConfig, Steering, UserError, Walls
 from compdiffuser.domains.space import Group
-from compdiffuser.planning.plan_cache import PlanCache, fingerprint
+from compdiffuser.planning.in_use.plan_cache import PlanCache, fingerprint
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.postures import SPAN, Postures
-from compdiffuser.planning.steering import waypoint
+from compdiffuser.planning.recorded.postures import SPAN, Postures
+from compdiffuser.planning.steering.steering import waypoint
 
 STARTS = np.array([[1.0, -1.0], [1.0, 0.0]])
 GOALS = np.array([[-1.0, -1.0], [0.0, -1.0]])

@@ -12,9 +12,9 @@ from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE
 from compdiffuser.experts.policy import experts_for
-from compdiffuser.planning.goals import endings
-from compdiffuser.planning.postures import SPAN, Postures, measure_postures
-from compdiffuser.planning.support import measure_support
+from compdiffuser.planning.recorded.postures import SPAN, Postures, measure_postures
+from compdiffuser.planning.recorded.support import measure_support
+from compdiffuser.planning.roads.goals import endings
 from compdiffuser.planning.training import normalizer_of, windows_of
 from compdiffuser.presets import preset
 from compdiffuser.types import Episodes, UserError
@@ -45,7 +45,7 @@ def few():
     """Windows that say what is usual, as many as tests have time for."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("postures", "support"):
-            patch.setattr(f"compdiffuser.planning.{module}.WINDOWS", 512)
+            patch.setattr(f"compdiffuser.planning.recorded.{module}.WINDOWS", 512)
         yield
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from compdiffuser.checks import brief
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains.space import Group, Space
-from compdiffuser.planning.calibration import MARGIN, Calibration
-from compdiffuser.planning.moves import split_groups
+from compdiffuser.planning.recorded.calibration import MARGIN, Calibration
+from compdiffuser.planning.recorded.moves import split_groups
 from compdiffuser.presets import MOST_CHUNKS
 from compdiffuser.types import Array, UserError
 

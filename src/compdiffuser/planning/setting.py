@@ -14,8 +14,6 @@ from torch import Tensor
 
 from compdiffuser.checks import brief
 from compdiffuser.compose.merge import merged_length, split
-from compdiffuser.planning.goals import endings, whole_goals
-from compdiffuser.planning.moves import split_groups
 from compdiffuser.planning.problem import (
     MOST_CANDIDATES,
     Chunks,
@@ -25,10 +23,12 @@ from compdiffuser.planning.problem import (
     each_chunks,
     one_each,
 )
-from compdiffuser.planning.roadmap import length, paced
+from compdiffuser.planning.recorded.moves import split_groups
+from compdiffuser.planning.roads.goals import endings, whole_goals
+from compdiffuser.planning.roads.roadmap import length, paced
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.steering import Course, Steering
-from compdiffuser.planning.ways import Router
+from compdiffuser.planning.steering.steering import Course, Steering
+from compdiffuser.planning.steering.ways import Router
 from compdiffuser.presets import MOST_CHUNKS
 from compdiffuser.types import Array, UserError
 

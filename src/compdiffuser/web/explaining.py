@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.recorded.support import SPAN
 from compdiffuser.planning.search import Candidate, Search
-from compdiffuser.planning.support import SPAN
 from compdiffuser.types import Array
 
 SHOWN = 40  # states of a piece

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.steering import Steering
-from compdiffuser.planning.ways import APART, differ
+from compdiffuser.planning.steering.steering import Steering
+from compdiffuser.planning.steering.ways import APART, differ
 from compdiffuser.types import Array
 
 if TYPE_CHECKING:

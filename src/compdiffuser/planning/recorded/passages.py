@@ -22,7 +22,7 @@ from torch import Tensor
 
 from compdiffuser.checks import finite
 from compdiffuser.data.windows import Windows
-from compdiffuser.planning.cells import Cells, different, lengths_of, usual_length
+from compdiffuser.planning.recorded.cells import Cells, different, lengths_of, usual_length
 from compdiffuser.types import UserError
 
 LEG = 4  # steps of a recorded leg

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from compdiffuser.planning.calibration import Calibration
-from compdiffuser.planning.landmarks import nearest
-from compdiffuser.planning.moves import MOVED, Moves, split_groups
-from compdiffuser.planning.roadmap import Clear, Roadmap, landmarks_for, length, paced
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.recorded.calibration import Calibration
+from compdiffuser.planning.recorded.moves import MOVED, Moves, split_groups
+from compdiffuser.planning.recorded.support import Support
+from compdiffuser.planning.roads.landmarks import nearest
+from compdiffuser.planning.roads.roadmap import Clear, Roadmap, landmarks_for, length, paced
 
 FINE = 0.02  # normalized distance between the states of a way
 PUSHES = 32  # segments that tell from where a thing is moved

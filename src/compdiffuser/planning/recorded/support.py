@@ -21,9 +21,9 @@ from torch import Tensor
 from compdiffuser.checks import typed
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains.space import Space
-from compdiffuser.planning.calibration import LEVELS, WINDOWS, check_quantiles
-from compdiffuser.planning.moves import split_groups
-from compdiffuser.planning.passages import Passages, measure_passages
+from compdiffuser.planning.recorded.calibration import LEVELS, WINDOWS, check_quantiles
+from compdiffuser.planning.recorded.moves import split_groups
+from compdiffuser.planning.recorded.passages import Passages, measure_passages
 from compdiffuser.types import Array, UserError
 
 SPAN = 8  # steps of a segment, of which the first, middle and last state count

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from compdiffuser.checks import is_finite
-from compdiffuser.planning.calibration import WINDOWS
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.config import PlanConfig
-from compdiffuser.planning.hub import check_push, uploaded
-from compdiffuser.planning.soundness import Soundness, soundness
+from compdiffuser.planning.recorded.calibration import WINDOWS
+from compdiffuser.planning.sharing.hub import check_push, uploaded
+from compdiffuser.planning.sharing.soundness import Soundness, soundness
 from compdiffuser.types import Array, UserError, counted
 
 CARD = "README.md"

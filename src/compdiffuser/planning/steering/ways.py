@@ -14,11 +14,11 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from compdiffuser.planning.carrying import Carrying
-from compdiffuser.planning.ground import Ground
-from compdiffuser.planning.moves import split_groups
-from compdiffuser.planning.roadmap import Roadmap, paced
-from compdiffuser.planning.steering import Course, Steering, cost_of
+from compdiffuser.planning.recorded.moves import split_groups
+from compdiffuser.planning.roads.carrying import Carrying
+from compdiffuser.planning.roads.roadmap import Roadmap, paced
+from compdiffuser.planning.steering.ground import Ground
+from compdiffuser.planning.steering.steering import Course, Steering, cost_of
 from compdiffuser.types import Array
 
 APART = 4.0  # radii of the roadmap that two ways lie apart somewhere, at least

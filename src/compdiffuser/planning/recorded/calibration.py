@@ -19,7 +19,7 @@ from compdiffuser.checks import brief, finite, typed
 from compdiffuser.compose.score import reconstruction_errors
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.conditions import Denoise
-from compdiffuser.planning.moves import Moves, alone, measure_moves
+from compdiffuser.planning.recorded.moves import Moves, alone, measure_moves
 from compdiffuser.types import UserError
 
 # Dense in the tail, where certificates are decided.

@@ -21,8 +21,8 @@ from torch import Tensor
 from compdiffuser.checks import typed
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains.space import Space
-from compdiffuser.planning.calibration import LEVELS, WINDOWS, check_quantiles
-from compdiffuser.planning.support import ELEMENTS, HELD_OUT, apart
+from compdiffuser.planning.recorded.calibration import LEVELS, WINDOWS, check_quantiles
+from compdiffuser.planning.recorded.support import ELEMENTS, HELD_OUT, apart
 from compdiffuser.types import UserError
 
 SPAN = 8  # steps of a snippet

@@ -22,9 +22,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
-from compdiffuser.planning.landmarks import nearest, neighbours, rarity, spread
-from compdiffuser.planning.passages import Passages
-from compdiffuser.planning.support import SEGMENTS, Support
+from compdiffuser.planning.recorded.passages import Passages
+from compdiffuser.planning.recorded.support import SEGMENTS, Support
+from compdiffuser.planning.roads.landmarks import nearest, neighbours, rarity, spread
 from compdiffuser.types import Array
 
 LANDMARKS = 1024  # for as many segments as most data needs; more where there are more

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compdiffuser.planning.detours import Rest
+from compdiffuser.planning.in_use.detours import Rest
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import MOST_CANDIDATES, checked, one_each
-from compdiffuser.planning.regions import Region
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.steering import Cost, Steering, Valid, Waypoint
+from compdiffuser.planning.steering.regions import Region
+from compdiffuser.planning.steering.steering import Cost, Steering, Valid, Waypoint
 
 if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner

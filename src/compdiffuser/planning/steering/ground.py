@@ -18,10 +18,10 @@ from torch import Tensor
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import Group, Space
-from compdiffuser.planning.calibration import MARGIN, Calibration
-from compdiffuser.planning.regions import Grown, Region, bare
-from compdiffuser.planning.roadmap import Clear
-from compdiffuser.planning.steering import Steering, Waypoint, check_cost, told_room
+from compdiffuser.planning.recorded.calibration import MARGIN, Calibration
+from compdiffuser.planning.roads.roadmap import Clear
+from compdiffuser.planning.steering.regions import Grown, Region, bare
+from compdiffuser.planning.steering.steering import Steering, Waypoint, check_cost, told_room
 from compdiffuser.types import Array, UserError
 
 FINE, MOST_PARTS = 0.1, 16

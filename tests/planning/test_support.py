@@ -6,7 +6,7 @@ from fetching import checkpoint, normalized, windows
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE
-from compdiffuser.planning.recorded.support import SPAN, Support, measure_support, segments_of
+from compdiffuser.planning.recorded.support import SEGMENT_SPAN, Support, measure_support, segments_of
 from compdiffuser.types import Episodes
 
 
@@ -62,7 +62,7 @@ def test_rows_are_measured_the_same_in_parts(corridors, monkeypatch):
 
 
 def test_chunks_shorter_than_a_segment_have_no_support(corridors):
-    short = Windows(**{**vars(corridors), "horizon": SPAN})
+    short = Windows(**{**vars(corridors), "horizon": SEGMENT_SPAN})
     assert measure_support(short) is None
 
 

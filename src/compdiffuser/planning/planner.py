@@ -43,7 +43,7 @@ from compdiffuser.planning.steering.steering import Cost, Steering, Valid
 from compdiffuser.runs import choose_device
 from compdiffuser.types import Array
 
-STEERED = 0.25
+STEERED_LEVEL = 0.25
 """σ up to which scaffolds of steered plans are noised, where a preset does without scaffolds."""
 FINER = 2
 """Times as many landmarks, where few show no way round a region."""
@@ -81,7 +81,7 @@ class Planner:
             self.denoise, self.calibration, self.support if config.support else None, self.space, overlap,
             config.certify, config.blending, self.asked, self.postures, self.ground,
         )  # fmt: skip
-        level = STEERED if self.scaffold is None else self.scaffold
+        level = STEERED_LEVEL if self.scaffold is None else self.scaffold
         highest: dict[Origin, float | None] = {"noise": None, "scaffold": level, "refined": config.refine}
         # Ways tell where to go, not how: places lead, and postures are found on the way.
         led = () if self.space.only_places else tuple(self.space.columns)

@@ -43,14 +43,14 @@ DRAWS = 8
 """How many of these share a K. The K whose even pace comes nearest to the data's are tried, two at least."""
 LONGER = 2
 """Times as many chunks as bridge the way of a steered plan may be tried, also where that is more than usual."""
-POSTURES = 1.0
+POSTURE_LEVEL = 1.0
 """σ up to which scaffolds are noised where postures are planned, which are found on the way."""
 
 
 def usual_level(planner: Planner) -> float | None:
     """σ up to which scaffolds are noised where nothing else is asked for."""
     usual = planner.preset.chunks.scaffold
-    return usual if usual is None or planner.space.only_places else POSTURES
+    return usual if usual is None or planner.space.only_places else POSTURE_LEVEL
 
 
 def scaffold_level(planner: Planner) -> float | None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.recorded.support import SPAN
+from compdiffuser.planning.recorded.support import SEGMENT_SPAN
 from compdiffuser.planning.search import Candidate, Search
 from compdiffuser.types import Array
 
@@ -50,7 +50,7 @@ def _piece(planner: Planner, candidate: Candidate, states: Array, wanted: Sequen
     if test == "support" and planner.support is not None:
         own = places(planner.normalizer.normalize(torch.from_numpy(states[first : first + horizon])))
         first += planner.support.strangest(own.to(planner.device))
-        return states[first : first + SPAN + 1]
+        return states[first : first + SEGMENT_SPAN + 1]
     return states[first : first + horizon]
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.steering.steering import Steering
-from compdiffuser.planning.steering.ways import APART, differ
+from compdiffuser.planning.steering.ways import WAYS_APART, differ
 from compdiffuser.types import Array
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def chosen(plans: Sequence[Plan], planner: Planner) -> Plan:
     first = next((plan for plan in plans if plan.ok), plans[0])
     kept = [first]
     if len(plans) > 1:
-        apart = 0.0 if planner.roadmap is None else APART * planner.roadmap.radius
+        apart = 0.0 if planner.roadmap is None else WAYS_APART * planner.roadmap.radius
         for plan in plans:
             if plan.ok and all(differ(_places(planner, plan), _places(planner, other), apart) for other in kept):
                 kept.append(plan)

@@ -24,9 +24,10 @@ from compdiffuser.planning.steering.steering import Cost, Steering, Valid, Waypo
 if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
-WAVE = {"cuda": 32, "cpu": 1}
+REPAIR_WAVE = {"cuda": 32, "cpu": 1}
 """Candidates at a time: about every second one is certified, and a GPU makes many in the time of one."""
-LITTLE = 0.25  # σ up to which a detour is noised: few levels, also where new plans begin higher and are denoised longer
+DETOUR_LEVEL = 0.25
+"""σ up to which a detour is noised: few levels, also where new plans begin higher and are denoised longer."""
 
 
 def repaired(
@@ -74,9 +75,9 @@ def rest(plan: Plan, executed: int, left: tuple[Waypoint, ...]) -> Plan:
 def mending(planner: Planner) -> Planner:
     """The planner as what `renewal` tells is made with; the same one where it begins with as little noise by itself."""
     usual = planner.config.scaffold == "auto" and planner.space.only_places
-    if not usual or planner.scaffold is None or planner.scaffold <= LITTLE:
+    if not usual or planner.scaffold is None or planner.scaffold <= DETOUR_LEVEL:
         return planner
-    return planner.with_config(scaffold=LITTLE)
+    return planner.with_config(scaffold=DETOUR_LEVEL)
 
 
 def renewal(
@@ -109,7 +110,7 @@ def renewal(
     if not rest.concerned:
         return replace(plan, avoid=steering.avoid)
     chunks, held, closed = rest.renewed()
-    wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
+    wave = planner.config.wave or REPAIR_WAVE.get(planner.device.type, REPAIR_WAVE["cpu"])
     return Search(
         rest.anchor if held[0] else here, plan.goal, [len(chunks)], most, seed, min(wave, most),
         planner.config.refine is not None, planner.config.score, {len(chunks): chunks.to(planner.device)},

@@ -21,7 +21,7 @@ from compdiffuser.planning.steering.ground import Ground
 from compdiffuser.planning.steering.steering import Course, Steering, cost_of
 from compdiffuser.types import Array
 
-APART = 4.0  # radii of the roadmap that two ways lie apart somewhere, at least
+WAYS_APART = 4.0  # radii of the roadmap that two ways lie apart somewhere, at least
 DEARER = 4.0  # how many times more edges beside an earlier way cost
 TRIES = 3  # ways looked for, for each that is wanted
 POINTS = 256  # of a way, where two are compared
@@ -70,7 +70,7 @@ class Steered:
             way = self._way(roadmap, start, goal)
             if way is None:
                 break
-            if all(differ(way.places, other.places, APART * roadmap.radius) for other in found):
+            if all(differ(way.places, other.places, WAYS_APART * roadmap.radius) for other in found):
                 found.append(way)
             if len(found) == count:
                 break

@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from compdiffuser.checks import typed
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains.space import Space
-from compdiffuser.planning.recorded.calibration import LEVELS, WINDOWS, check_quantiles
+from compdiffuser.planning.recorded.calibration import WINDOWS, check_quantiles, quantiles, value_at
 from compdiffuser.planning.recorded.support import ELEMENTS, HELD_OUT, apart
 from compdiffuser.types import UserError
 
@@ -63,7 +62,7 @@ class Postures:
 
     def threshold(self, quantile: float) -> float:
         """The oddity that this share of the data's windows stays below."""
-        return float(np.interp(quantile, LEVELS, self.oddities))
+        return value_at(quantile, self.oddities)
 
     def oddity(self, chunks: Tensor) -> Tensor:
         """How far, on average, transitions of each chunk are from the nearest recorded ones: [M, H, D] -> [M]."""
@@ -175,4 +174,4 @@ def measure_postures(windows: Windows, seed: int = 0, count: int = SNIPPETS) -> 
     snippets = chunks[torch.arange(count, device=chunks.device)[:, None], rows]
     postures = Postures(snippets.half().float(), (), space)
     oddities = postures.oddity(held.sample(WINDOWS, generator)).cpu().numpy()
-    return replace(postures, oddities=tuple(float(q) for q in np.quantile(oddities, LEVELS)))
+    return replace(postures, oddities=quantiles(oddities))

@@ -21,8 +21,8 @@ from torch import Tensor
 from compdiffuser.checks import typed
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains.space import Space
-from compdiffuser.planning.recorded.calibration import LEVELS, WINDOWS, check_quantiles
-from compdiffuser.planning.recorded.moves import split_groups
+from compdiffuser.planning.recorded.calibration import WINDOWS, check_quantiles, quantiles, value_at
+from compdiffuser.planning.recorded.moves import length_of_most, split_groups
 from compdiffuser.planning.recorded.passages import Passages, measure_passages
 from compdiffuser.types import Array, UserError
 
@@ -90,7 +90,7 @@ class Support:
 
     def threshold(self, quantile: float) -> float:
         """The distance that this share of the data's windows stays below."""
-        return float(np.interp(quantile, LEVELS, self.strays))
+        return value_at(quantile, self.strays)
 
     def stray(self, places: Tensor) -> Tensor:
         """Distance of each chunk's strangest segment from the nearest recorded one: [M, H, P] -> [M].
@@ -199,8 +199,7 @@ def _strays(kept: Windows, held: Windows, generator: torch.Generator) -> Array:
 
 def _denser(support: Support, kept: Windows, others: Tensor, generator: torch.Generator) -> Support:
     """Twice as many segments, again and again, until windows of other episodes [M, H, P] lie close to them."""
-    steps = others.diff(dim=1).norm(dim=-1).flatten()
-    close = CLOSE * float(np.quantile(steps.cpu().numpy(), 0.9999))
+    close = CLOSE * length_of_most(others.diff(dim=1), 0.9999)
     while 2 * len(support.segments) <= len(kept.states) // STATES_PER_SEGMENT:
         if float(np.quantile(support.stray(others).cpu().numpy(), USUAL_STRAY)) <= close:
             break
@@ -234,8 +233,8 @@ def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -
         folds = windows.folds(FOLDS, generator)
         strays = np.concatenate([_strays(*fold, generator) for fold in folds])
         support = replace(support, segments=every(windows))
-    least = LEAST_STRAY * float(np.quantile(others.diff(dim=1).norm(dim=-1).cpu().numpy(), 0.9999))
+    least = LEAST_STRAY * length_of_most(others.diff(dim=1), 0.9999)
     if not support.sizes and np.quantile(strays, USUAL_STRAY) < least:
         strays = np.maximum(strays, least)
     passages = measure_passages(windows, folds, generator)
-    return replace(support, strays=tuple(float(q) for q in np.quantile(strays, LEVELS)), passages=passages)
+    return replace(support, strays=quantiles(strays), passages=passages)

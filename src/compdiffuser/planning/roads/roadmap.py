@@ -198,9 +198,15 @@ def _growth(support: Support) -> int:
     return max(1, len(support.segments) // (max(len(support.sizes), 1) * SEGMENTS))
 
 
-def length(way: Tensor) -> float:
-    """Length of a path [n, P]."""
-    return float(way.diff(dim=0).norm(dim=1).sum())
+def strides(way: Tensor, sizes: Sequence[int] = ()) -> Tensor:
+    """Distances between neighbours on a path [n, P], of the group of these `sizes` that goes furthest there: [n − 1]"""
+    parts = way.diff(dim=0).split(list(sizes or way.shape[1:]), dim=1)
+    return torch.stack([part.norm(dim=1) for part in parts]).amax(dim=0)
+
+
+def length(way: Tensor, sizes: Sequence[int] = ()) -> float:
+    """Length of a path [n, P]. Where groups of several `sizes` move, a step is as long as the longest of theirs."""
+    return float(strides(way, sizes).sum())
 
 
 def paced(way: Tensor, count: int, sizes: Sequence[int] = ()) -> Tensor:
@@ -208,8 +214,7 @@ def paced(way: Tensor, count: int, sizes: Sequence[int] = ()) -> Tensor:
 
     Where several groups of these `sizes` move, a distance is that of the group that goes furthest.
     """
-    parts = way.diff(dim=0).split(list(sizes or way.shape[1:]), dim=1)
-    apart = torch.stack([part.norm(dim=1) for part in parts]).amax(dim=0)
+    apart = strides(way, sizes)
     along = torch.cat([way.new_zeros(1), apart.cumsum(0)])
     wanted = torch.linspace(0, float(along[-1]), count, device=way.device)
     after = torch.searchsorted(along, wanted).clamp(1, len(way) - 1)

@@ -20,10 +20,10 @@ from reproduce import Clock, command
 from compdiffuser.data import storage
 from compdiffuser.models import Denoiser
 from compdiffuser.models.runner import Runner
-from compdiffuser.planning.calibration import calibrate
-from compdiffuser.planning.carrying import roadmap_of
 from compdiffuser.planning.recipes import recipe_for
-from compdiffuser.planning.support import measure_support
+from compdiffuser.planning.recorded.calibration import calibrate
+from compdiffuser.planning.recorded.support import measure_support
+from compdiffuser.planning.roads.carrying import roadmap_of
 from compdiffuser.planning.training import in_chunks, normalizer_of, windows_of
 from compdiffuser.presets import Preset, preset
 from compdiffuser.runs import choose_device

@@ -21,8 +21,8 @@ from figures import Figures
 
 from compdiffuser import PlanConfig, Planner
 from compdiffuser.planning.checkpoint import load
-from compdiffuser.planning.exporting import export_onnx
-from compdiffuser.planning.publishing import stored_pairs
+from compdiffuser.planning.sharing.exporting import export_onnx
+from compdiffuser.planning.sharing.publishing import stored_pairs
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from compdiffuser.data.proposal import ON_CPU
 from compdiffuser.evaluation.rollout import evaluate
 from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.settings import Following
-from compdiffuser.planning.regions import Region
+from compdiffuser.planning.steering.regions import Region
 from compdiffuser.presets import Preset, preset
 from compdiffuser.runs import choose_device
 from compdiffuser.types import Array, Episodes

@@ -30,7 +30,7 @@ from compdiffuser.evaluation.results import provenance
 from compdiffuser.files import read_json, write_json
 from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.settings import Following
-from compdiffuser.planning.repair import rest
+from compdiffuser.planning.in_use.repair import rest
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array
 

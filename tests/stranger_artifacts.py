@@ -26,10 +26,10 @@ from compdiffuser.following.heading import HeadingConfig, HeadingEstimator, Head
 from compdiffuser.following.inverse_dynamics import InverseController, load_controller
 from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
-from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.checkpoint import load as load_planner
-from compdiffuser.planning.support import measure_support
+from compdiffuser.planning.recorded.calibration import calibrate
+from compdiffuser.planning.recorded.support import measure_support
 from compdiffuser.presets import ChunkConfig, Preset
 from compdiffuser.types import Episodes
 

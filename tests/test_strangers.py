@@ -134,7 +134,7 @@ def test_any_value_anywhere_is_accepted_or_refused_in_a_sentence(own, kind):
 @pytest.mark.slow
 def test_a_planner_that_is_accepted_can_plan(own, monkeypatch):
     for name, few in (("LANDMARKS", 16), ("STATES", 64)):  # each planner makes its own roadmap
-        monkeypatch.setattr(f"compdiffuser.planning.roadmap.{name}", few)
+        monkeypatch.setattr(f"compdiffuser.planning.roads.roadmap.{name}", few)
     folder, rng = own("planner"), random.Random(0)
     config = read(folder)
     cases = [(at, value) for at in places(config) for value in VALUES]

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from compdiffuser.planning.config import PlanConfig
     from compdiffuser.planning.plan import Plan
     from compdiffuser.planning.planner import Planner
-    from compdiffuser.planning.regions import Box, Disc, Outside, Polygon
-    from compdiffuser.planning.steering import Steering, Waypoint
-    from compdiffuser.planning.walls import Walls
+    from compdiffuser.planning.steering.regions import Box, Disc, Outside, Polygon
+    from compdiffuser.planning.steering.steering import Steering, Waypoint
+    from compdiffuser.planning.steering.walls import Walls
     from compdiffuser.presets import Preset
     from compdiffuser.registering import register
 
@@ -23,9 +23,9 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    **dict.fromkeys(("Box", "Disc", "Outside", "Polygon"), "compdiffuser.planning.regions"),
-    **dict.fromkeys(("Steering", "Waypoint"), "compdiffuser.planning.steering"),
-    "Walls": "compdiffuser.planning.walls",
+    **dict.fromkeys(("Box", "Disc", "Outside", "Polygon"), "compdiffuser.planning.steering.regions"),
+    **dict.fromkeys(("Steering", "Waypoint"), "compdiffuser.planning.steering.steering"),
+    "Walls": "compdiffuser.planning.steering.walls",
     "Domain": "compdiffuser.domains",
     "Plan": "compdiffuser.planning.plan",
     "PlanConfig": "compdiffuser.planning.config",

@@ -16,10 +16,10 @@ from compdiffuser.compose.schedule import SamplerConfig
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains import Domain
 from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
-from compdiffuser.planning.calibration import Calibration
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.recorded.calibration import Calibration
 from compdiffuser.presets import ChunkConfig, Preset
 
 GOLDEN = Path(__file__).parent / "golden" / "decision_diffuser.safetensors"

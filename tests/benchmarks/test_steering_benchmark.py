@@ -10,7 +10,7 @@ import pytest
 from compdiffuser.domains import domain
 from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.steering import Waypoint
+from compdiffuser.planning.steering.steering import Waypoint
 from compdiffuser.types import UserError
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -15,8 +15,8 @@ from compdiffuser.following.heading import HeadingConfig, HeadingEstimator, Head
 from compdiffuser.following.inverse_dynamics import InverseController, needs_estimate
 from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
-from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
+from compdiffuser.planning.recorded.calibration import calibrate
 from compdiffuser.presets import ChunkConfig, EvaluationConfig, Preset, preset
 from compdiffuser.types import Episodes
 

@@ -114,7 +114,7 @@ def test_chunks_that_are_mostly_padding_are_told(home, capsys):
 
 @pytest.mark.slow
 def test_own_data_gets_a_proposal_with_reasons_and_is_told_how_sound_it_is(home, monkeypatch, capsys):
-    monkeypatch.setattr("compdiffuser.planning.soundness.PAIRS", 2)
+    monkeypatch.setattr("compdiffuser.planning.sharing.soundness.PAIRS", 2)
     own_file("mine.npz", dims=2, states=30)
     small = ["--width", "16", "--depth", "1", "--batch", "4", "--device", "cpu", "--out", "run"]
     assert main(["train", "mine.npz", *small, "--steps", "100", "--log-every", "25"]) == 0
@@ -130,7 +130,7 @@ def test_own_data_gets_a_proposal_with_reasons_and_is_told_how_sound_it_is(home,
 
 @pytest.mark.slow
 def test_soundness_is_told_on_the_way_to_a_time_limit(home, monkeypatch, capsys):
-    monkeypatch.setattr("compdiffuser.planning.soundness.PAIRS", 2)
+    monkeypatch.setattr("compdiffuser.planning.sharing.soundness.PAIRS", 2)
     own_file("mine.npz", dims=2, states=30)
     small = ["--width", "16", "--depth", "1", "--batch", "4", "--device", "cpu", "--out", "run"]
     assert main(["train", "mine.npz", *small, "--time-limit", "1", "--log-every", "1"]) == 0

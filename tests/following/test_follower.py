@@ -13,7 +13,7 @@ from compdiffuser.following.controllers import controller_for
 from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.settings import Following
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.steering import Waypoint
+from compdiffuser.planning.steering.steering import Waypoint
 from compdiffuser.presets import preset
 from compdiffuser.types import UserError
 

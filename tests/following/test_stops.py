@@ -6,7 +6,7 @@ from compdiffuser.domains.mazes import maze
 from compdiffuser.following.stops import Stop, stops_of, through
 from compdiffuser.following.tracking import without_loops, without_loops_between
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.steering import Waypoint
+from compdiffuser.planning.steering.steering import Waypoint
 
 OUT = np.stack([np.linspace(0, 8, 81), np.zeros(81)], axis=1)
 BACK = np.concatenate([OUT, OUT[::-1][1:]])

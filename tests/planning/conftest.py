@@ -9,9 +9,9 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE, Domain
 from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
-from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
-from compdiffuser.planning.support import measure_support
+from compdiffuser.planning.recorded.calibration import calibrate
+from compdiffuser.planning.recorded.support import measure_support
 from compdiffuser.presets import ChunkConfig, Preset
 from compdiffuser.types import Episodes
 

@@ -12,9 +12,9 @@ from compdiffuser.data.windows import Windows
 from compdiffuser.domains import Domain, Group, Space
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
-from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
-from compdiffuser.planning.support import measure_support
+from compdiffuser.planning.recorded.calibration import calibrate
+from compdiffuser.planning.recorded.support import measure_support
 from compdiffuser.planning.training import normalizer_of
 from compdiffuser.presets import ChunkConfig, Preset
 from compdiffuser.types import Episodes

@@ -6,8 +6,8 @@ import torch
 
 from compdiffuser import Box, Disc, Outside, Polygon, Steering, UserError, Walls, Waypoint
 from compdiffuser.domains.mazes import maze
-from compdiffuser.planning.regions import Grown, bare, grown, region, writable
 from compdiffuser.planning.setting import each_steering
+from compdiffuser.planning.steering.regions import Grown, bare, grown, region, writable
 
 ARROW = Polygon(((0, 0), (4, 0), (4, 4), (2, 1), (0, 4)))
 GIANT = Walls(maze("giant"))

@@ -13,8 +13,8 @@ from compdiffuser.diffusion.objective import ObjectiveConfig
 from compdiffuser.domains import Group, Space
 from compdiffuser.planning.beginning import Beginning, trained_so_far
 from compdiffuser.planning.checkpoint import Checkpoint, load
-from compdiffuser.planning.publishing import card
 from compdiffuser.planning.recipes import recipe_for
+from compdiffuser.planning.sharing.publishing import card
 from compdiffuser.planning.training import Making, train_planner
 from compdiffuser.presets import own_preset, preset
 from compdiffuser.training.config import TrainConfig

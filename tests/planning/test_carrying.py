@@ -7,18 +7,18 @@ import pytest
 import torch
 from fetching import ROOMS, checkpoint, metres, normalized, place, walk
 
-from compdiffuser.planning.carrying import Carrying, roadmap_of
-from compdiffuser.planning.moves import Moves
 from compdiffuser.planning.problem import distances
-from compdiffuser.planning.roadmap import Roadmap, paced
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.recorded.moves import Moves
+from compdiffuser.planning.recorded.support import Support
+from compdiffuser.planning.roads.carrying import Carrying, roadmap_of
+from compdiffuser.planning.roads.roadmap import Roadmap, paced
 
 
 @pytest.fixture(scope="module")
 def carrying() -> Carrying:
     """With so few landmarks that a few thousand segments meet in them."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("compdiffuser.planning.roadmap.LANDMARKS", 200)
+        patched.setattr("compdiffuser.planning.roads.roadmap.LANDMARKS", 200)
         made = roadmap_of(checkpoint().support, checkpoint().calibration)
     assert isinstance(made, Carrying)
     return made
@@ -76,7 +76,7 @@ def test_there_is_no_way_to_where_no_ball_was_taken(carrying):
 
 def test_things_are_fetched_one_after_the_other(monkeypatch):
     """Three groups: an agent and two balls that it was recorded with, one at a time."""
-    monkeypatch.setattr("compdiffuser.planning.roadmap.LANDMARKS", 100)
+    monkeypatch.setattr("compdiffuser.planning.roads.roadmap.LANDMARKS", 100)
     rng = np.random.default_rng(0)
     steps = np.stack([walk(place(rng) % 5, place(rng) % 5, 11) for _ in range(2000)])[:, [0, 4, 8]]
     lying = np.broadcast_to(rng.uniform(0, 5, (2000, 1, 2)), (2000, 3, 2))

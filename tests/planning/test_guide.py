@@ -4,9 +4,9 @@ import torch
 
 from compdiffuser import Box, Disc, Steering
 from compdiffuser.compose.chains import Chains
-from compdiffuser.planning.adherence import kept
-from compdiffuser.planning.guide import Guide
-from compdiffuser.planning.steering import Course
+from compdiffuser.planning.steering.adherence import kept
+from compdiffuser.planning.steering.guide import Guide
+from compdiffuser.planning.steering.steering import Course
 
 
 def test_a_cost_without_a_slope_at_some_states_does_no_harm(small):

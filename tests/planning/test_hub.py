@@ -14,7 +14,7 @@ from small_hub import TOKEN, Hub
 from compdiffuser import Planner
 from compdiffuser.cli import main
 from compdiffuser.planning.checkpoint import load
-from compdiffuser.planning.publishing import card, pushed
+from compdiffuser.planning.sharing.publishing import card, pushed
 from compdiffuser.types import UserError
 
 ENDS = (-3.0, -3.0), (3.0, 2.0)

@@ -13,13 +13,13 @@ from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import BLENDINGS, merge, split
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains import PLANE, Group, Space
-from compdiffuser.planning.calibration import LEVELS, Calibration
-from compdiffuser.planning.ground import Ground
 from compdiffuser.planning.judge import TESTS, Judge, Verdict
-from compdiffuser.planning.moves import Moves
-from compdiffuser.planning.regions import Disc
-from compdiffuser.planning.steering import Course, Steering
-from compdiffuser.planning.support import Support, segments_of
+from compdiffuser.planning.recorded.calibration import LEVELS, Calibration
+from compdiffuser.planning.recorded.moves import Moves
+from compdiffuser.planning.recorded.support import Support, segments_of
+from compdiffuser.planning.steering.ground import Ground
+from compdiffuser.planning.steering.regions import Disc
+from compdiffuser.planning.steering.steering import Course, Steering
 
 HORIZON, OVERLAP = 16, 6
 USUAL = Calibration((0.5,), (1.0,), tuple(np.linspace(0, 2, len(LEVELS))), reach=1.0, advance=1.0, step=0.1)

@@ -6,8 +6,8 @@ import torch
 from fetching import AHEAD, WORLD, checkpoint, normalized, recorded, windows
 
 from compdiffuser.domains import PLANE, Group, Space
-from compdiffuser.planning.calibration import LEVELS, Calibration
-from compdiffuser.planning.moves import Moves, alone, measure_moves
+from compdiffuser.planning.recorded.calibration import LEVELS, Calibration
+from compdiffuser.planning.recorded.moves import Moves, alone, measure_moves
 from compdiffuser.planning.training import normalizer_of
 from compdiffuser.types import Episodes
 

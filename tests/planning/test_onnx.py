@@ -11,7 +11,7 @@ from compdiffuser.cli import main
 from compdiffuser.models.onnx import OnnxDenoiser
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.checkpoint import load
-from compdiffuser.planning.exporting import export_onnx, load_onnx
+from compdiffuser.planning.sharing.exporting import export_onnx, load_onnx
 from compdiffuser.types import UserError
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ from compdiffuser.compose import SamplerConfig
 from compdiffuser.compose.chains import Chains
 from compdiffuser.domains import PLANE, Space
 from compdiffuser.planning.config import PlanConfig
-from compdiffuser.planning.goals import ENDINGS, check_room, endings, whole_goals
+from compdiffuser.planning.roads.goals import ENDINGS, check_room, endings, whole_goals
 from compdiffuser.types import UserError
 
 START, BALL = [0.0, 0.0, 3.0, 3.0], [10.0, 1.0]

@@ -10,12 +10,12 @@ from compdiffuser.compose.chains import Chains
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE, Group, Space
-from compdiffuser.planning.calibration import LEVELS, Calibration
-from compdiffuser.planning.cells import MOST, Cells, different, middles_of
 from compdiffuser.planning.judge import Judge
-from compdiffuser.planning.passages import LEG, NOWHERE, Passages, headings, legs_of
-from compdiffuser.planning.roadmap import Roadmap
-from compdiffuser.planning.support import Support, measure_support
+from compdiffuser.planning.recorded.calibration import LEVELS, Calibration
+from compdiffuser.planning.recorded.cells import MOST, Cells, different, middles_of
+from compdiffuser.planning.recorded.passages import LEG, NOWHERE, Passages, headings, legs_of
+from compdiffuser.planning.recorded.support import Support, measure_support
+from compdiffuser.planning.roads.roadmap import Roadmap
 from compdiffuser.planning.training import BLURRED, Making
 from compdiffuser.presets import ChunkConfig, preset
 from compdiffuser.types import Episodes, UserError
@@ -277,7 +277,7 @@ def test_two_things_have_no_passages():
 def test_scaffolds_of_small_data_and_large_worlds_are_noised_no_more_than_passages_allow(
     support, monkeypatch, scaffold, few, frame, kept
 ):
-    monkeypatch.setattr("compdiffuser.planning.support.SEGMENTS", 100_000 if few else 100)
+    monkeypatch.setattr("compdiffuser.planning.recorded.support.SEGMENTS", 100_000 if few else 100)
     chunks = ChunkConfig(16, 4, scaffold=scaffold, frame=frame)
     asked = replace(preset("pointmaze-medium-stitch-v0"), chunks=chunks)
     making = Making(None, None, walks(), asked, torch.device("cpu"), None, None)

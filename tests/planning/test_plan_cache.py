@@ -8,10 +8,10 @@ import torch
 
 from compdiffuser import Box, PlanConfig, SamplerConfig, Steering, UserError, Walls
 from compdiffuser.domains.space import Group
-from compdiffuser.planning.plan_cache import PlanCache, fingerprint
+from compdiffuser.planning.in_use.plan_cache import PlanCache, fingerprint
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.postures import SPAN, Postures
-from compdiffuser.planning.steering import waypoint
+from compdiffuser.planning.recorded.postures import SNIPPET_SPAN, Postures
+from compdiffuser.planning.steering.steering import waypoint
 
 STARTS = np.array([[1.0, -1.0], [1.0, 0.0]])
 GOALS = np.array([[-1.0, -1.0], [0.0, -1.0]])
@@ -71,7 +71,7 @@ def test_a_planner_that_is_asked_for_other_positions_has_other_plans(planner):
 
 
 def test_a_planner_with_other_postures_has_other_plans(planner):
-    snippets = torch.zeros(2, SPAN + 1, len(planner.space.dims))
+    snippets = torch.zeros(2, SNIPPET_SPAN + 1, len(planner.space.dims))
     found = {fingerprint(planner)}
     for recorded, oddity in ((snippets, 1.0), (snippets + 1, 1.0), (snippets, 2.0)):
         other = planner.with_sampler()

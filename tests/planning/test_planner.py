@@ -11,7 +11,7 @@ from compdiffuser import Box, PlanConfig, Planner, SamplerConfig, Steering
 from compdiffuser.compose.merge import merged_length
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.problem import chunk_choices
-from compdiffuser.planning.roadmap import length
+from compdiffuser.planning.roads.roadmap import length
 from compdiffuser.types import UserError
 
 STRICT = 1e-9  # a quantile of the data's chunks that no plan of an untrained network stays below
@@ -120,7 +120,7 @@ def test_on_a_known_way_automatic_k_follows_from_its_length(tiny):
 @pytest.fixture
 def known_ways(monkeypatch) -> None:
     """So few landmarks that the straight walks of the tiny data meet in them."""
-    monkeypatch.setattr("compdiffuser.planning.roadmap.LANDMARKS", 64)
+    monkeypatch.setattr("compdiffuser.planning.roads.roadmap.LANDMARKS", 64)
 
 
 def test_plans_begin_from_a_way_where_scaffolds_are_asked_for(tiny, known_ways):

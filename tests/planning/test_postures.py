@@ -12,9 +12,9 @@ from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE
 from compdiffuser.experts.policy import experts_for
-from compdiffuser.planning.goals import endings
-from compdiffuser.planning.postures import SPAN, Postures, measure_postures
-from compdiffuser.planning.support import measure_support
+from compdiffuser.planning.recorded.postures import SNIPPET_SPAN, Postures, measure_postures
+from compdiffuser.planning.recorded.support import measure_support
+from compdiffuser.planning.roads.goals import endings
 from compdiffuser.planning.training import normalizer_of, windows_of
 from compdiffuser.presets import preset
 from compdiffuser.types import Episodes, UserError
@@ -45,7 +45,7 @@ def few():
     """Windows that say what is usual, as many as tests have time for."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("postures", "support"):
-            patch.setattr(f"compdiffuser.planning.{module}.WINDOWS", 512)
+            patch.setattr(f"compdiffuser.planning.recorded.{module}.WINDOWS", 512)
         yield
 
 
@@ -106,7 +106,7 @@ def test_a_way_is_walked_in_recorded_postures_from_the_start_on(postures, window
     torch.testing.assert_close(states[:, 0], chunks[:, 0])
     # Odd only where one snippet ends and another begins.
     assert postures.oddity(states).median() < postures.threshold(0.9)
-    still = torch.cat([states[:, :SPAN], states[:, SPAN - 1 : SPAN].expand(-1, 40, -1)], dim=1)
+    still = torch.cat([states[:, :SNIPPET_SPAN], states[:, SNIPPET_SPAN - 1 : SNIPPET_SPAN].expand(-1, 40, -1)], dim=1)
     assert postures.along(windows.space.places(still), still[:, 0]).shape == still.shape
 
 

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from compdiffuser.planning.landmarks import distances, nearest, rarity, spread, thinned
-from compdiffuser.planning.roadmap import Roadmap, landmarks_for, length, paced
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.recorded.support import Support
+from compdiffuser.planning.roads.landmarks import distances, nearest, rarity, spread, thinned
+from compdiffuser.planning.roads.roadmap import Roadmap, landmarks_for, length, paced
 
 LEFT, RIGHT = (-0.8, 0.8), (0.8, 0.8)
 U = torch.tensor([LEFT, (-0.8, -0.8), (0.8, -0.8), RIGHT])
@@ -149,7 +149,7 @@ def test_landmarks_of_a_grid_cover_every_point(count, seed, dim):
 
 
 def test_many_landmarks_know_the_ways_that_few_know(monkeypatch, round_the_u):
-    monkeypatch.setattr("compdiffuser.planning.landmarks.FEW", 10)
+    monkeypatch.setattr("compdiffuser.planning.roads.landmarks.FEW", 10)
     many = Roadmap.through(recorded(U), 800)
     assert len(many.landmarks) > 400
     assert length(way(many, LEFT, RIGHT)) == pytest.approx(length(way(round_the_u, LEFT, RIGHT)), rel=0.05)

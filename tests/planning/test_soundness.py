@@ -2,7 +2,7 @@
 
 import pytest
 
-from compdiffuser.planning.soundness import Reports
+from compdiffuser.planning.sharing.soundness import Reports
 from compdiffuser.training.loop import Moment
 
 

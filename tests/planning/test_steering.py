@@ -22,13 +22,13 @@ from compdiffuser import (
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import split
 from compdiffuser.domains.mazes import maze
-from compdiffuser.planning.adherence import kept
-from compdiffuser.planning.detours import Rest, ahead
+from compdiffuser.planning.in_use.detours import Rest, ahead
+from compdiffuser.planning.in_use.repair import mending
 from compdiffuser.planning.judge import Verdict
-from compdiffuser.planning.repair import mending
 from compdiffuser.planning.search import Candidate, Search
-from compdiffuser.planning.steering import Course, passing_times, waypoint
-from compdiffuser.planning.ways import differ
+from compdiffuser.planning.steering.adherence import kept
+from compdiffuser.planning.steering.steering import Course, passing_times, waypoint
+from compdiffuser.planning.steering.ways import differ
 
 NAME = "antmaze-medium-stitch-v0"
 START, GOAL = (0.0, 0.0), (20.0, 20.0)
@@ -43,7 +43,7 @@ def cell_box(i: int, j: int) -> Box:
 @pytest.fixture(scope="module")
 def ant() -> Planner:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("compdiffuser.planning.roadmap.LANDMARKS", 400)
+        patched.setattr("compdiffuser.planning.roads.roadmap.LANDMARKS", 400)
         planner = Planner.from_pretrained(NAME, device="cpu", config=PlanConfig(wave=4))
         assert planner.roadmap is not None
     return planner

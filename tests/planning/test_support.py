@@ -6,7 +6,7 @@ from fetching import checkpoint, normalized, windows
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import PLANE
-from compdiffuser.planning.support import SPAN, Support, measure_support, segments_of
+from compdiffuser.planning.recorded.support import SEGMENT_SPAN, Support, measure_support, segments_of
 from compdiffuser.types import Episodes
 
 
@@ -57,12 +57,12 @@ def test_rows_are_measured_the_same_in_parts(corridors, monkeypatch):
     support = measure_support(corridors, count=256)
     chunks = corridors.sample(20, torch.Generator().manual_seed(1))
     whole = support.stray(chunks)
-    monkeypatch.setattr("compdiffuser.planning.support.ELEMENTS", 1)
+    monkeypatch.setattr("compdiffuser.planning.recorded.support.ELEMENTS", 1)
     torch.testing.assert_close(support.stray(chunks), whole)
 
 
 def test_chunks_shorter_than_a_segment_have_no_support(corridors):
-    short = Windows(**{**vars(corridors), "horizon": SPAN})
+    short = Windows(**{**vars(corridors), "horizon": SEGMENT_SPAN})
     assert measure_support(short) is None
 
 
@@ -77,12 +77,12 @@ def walks(count: int, seed: int) -> Windows:
 
 
 def test_a_world_that_few_segments_cannot_cover_has_more(monkeypatch):
-    monkeypatch.setattr("compdiffuser.planning.support.SEGMENTS", 32)
-    monkeypatch.setattr("compdiffuser.planning.support.WINDOWS", 200)
+    monkeypatch.setattr("compdiffuser.planning.recorded.support.SEGMENTS", 32)
+    monkeypatch.setattr("compdiffuser.planning.recorded.support.WINDOWS", 200)
     wide, again = (measure_support(walks(300, seed=0)) for _ in range(2))
     assert len(wide.segments) == 256, "18,000 states have no more than 281"
     assert torch.equal(wide.segments, again.segments)
-    monkeypatch.setattr("compdiffuser.planning.support.CLOSE", 100.0)
+    monkeypatch.setattr("compdiffuser.planning.recorded.support.CLOSE", 100.0)
     enough = measure_support(walks(300, seed=0))
     assert torch.equal(enough.segments, wide.segments[:32]), "the first are the same"
 
@@ -91,7 +91,7 @@ def test_a_tree_finds_the_same_segments(monkeypatch):
     support = measure_support(walks(200, seed=0), count=1000)
     others = walks(20, seed=1).sample(50, torch.Generator().manual_seed(0))
     compared = support.stray(others)
-    monkeypatch.setattr("compdiffuser.planning.support.MANY", 10)
+    monkeypatch.setattr("compdiffuser.planning.recorded.support.MANY", 10)
     by_tree = Support(support.segments, support.strays)
     torch.testing.assert_close(by_tree.stray(others), compared)
     others[3, 4], others[4, 8] = torch.nan, torch.inf

@@ -13,8 +13,8 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import domain
 from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
-from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
+from compdiffuser.planning.recorded.calibration import calibrate
 from compdiffuser.presets import ChunkConfig, EvaluationConfig, ExecutionConfig, Preset
 from compdiffuser.types import Episodes
 from compdiffuser.web.library import Library

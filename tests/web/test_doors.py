@@ -6,10 +6,10 @@ import torch
 from browser import MODEL, WAYS
 from live import client
 
+from compdiffuser.planning.in_use.repair import repaired
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.regions import region
-from compdiffuser.planning.repair import repaired
-from compdiffuser.planning.steering import waypoint
+from compdiffuser.planning.steering.regions import region
+from compdiffuser.planning.steering.steering import waypoint
 from compdiffuser.web.driver import Driver
 from compdiffuser.web.messages import DriveRequest
 

@@ -7,7 +7,7 @@ import torch
 from browser import PATIENCE, WAYS, open_page, plan, planned, using, where
 from playwright.sync_api import expect
 
-from compdiffuser.planning.regions import region
+from compdiffuser.planning.steering.regions import region
 
 pytestmark = pytest.mark.slow
 LINK = f"#model={WAYS}&start=0,0&goal=20,20&a=auto,8,autoregressive,10,8,0"

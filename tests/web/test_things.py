@@ -12,10 +12,10 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains import Domain, Space
 from compdiffuser.models import Denoiser, DenoiserConfig, DiT1dConfig
-from compdiffuser.planning.calibration import calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.judge import TESTS
-from compdiffuser.planning.support import measure_support
+from compdiffuser.planning.recorded.calibration import calibrate
+from compdiffuser.planning.recorded.support import measure_support
 from compdiffuser.presets import Preset
 from compdiffuser.types import Episodes
 from compdiffuser.web.library import Library

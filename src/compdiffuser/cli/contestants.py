@@ -73,7 +73,7 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
     from compdiffuser.following.follower import PlanFollower
     from compdiffuser.following.settings import Following
     from compdiffuser.following.true_heading import heading_of, told_truly
-    from compdiffuser.planning.plan_cache import PlanCache
+    from compdiffuser.planning.in_use.plan_cache import PlanCache
 
     made = configured_planner(options)
     preset = made.preset

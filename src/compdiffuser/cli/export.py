@@ -23,7 +23,7 @@ class Export:
 
     def run(self) -> int:
         from compdiffuser.planning.checkpoint import load
-        from compdiffuser.planning.exporting import SUFFIX, export_onnx
+        from compdiffuser.planning.sharing.exporting import SUFFIX, export_onnx
 
         written = export_onnx(load(self.model), self.onnx)
         print(written)

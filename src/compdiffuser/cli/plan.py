@@ -91,8 +91,8 @@ class Plan:
 
     def run(self) -> int:
         from compdiffuser.evaluation.poses import check_poses, draw_poses
-        from compdiffuser.planning.goals import check_room
         from compdiffuser.planning.planner import Planner
+        from compdiffuser.planning.roads.goals import check_room
 
         self._check_files()
         ends, steering = self._ends(), self._steering()
@@ -138,8 +138,8 @@ class Plan:
 
     def _steering(self) -> dict[str, Any]:
         """What steers the plan. Raises UserError for what is none, and for a film of several plans."""
-        from compdiffuser.planning.regions import region
-        from compdiffuser.planning.steering import waypoint
+        from compdiffuser.planning.steering.regions import region
+        from compdiffuser.planning.steering.steering import waypoint
 
         if self.plans != 1 and self.gif:
             raise UserError(f"--gif shows the denoising of one plan, not of {self.plans}")

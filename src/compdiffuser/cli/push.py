@@ -35,7 +35,7 @@ class Push:
 
     def run(self) -> int:
         from compdiffuser.planning.checkpoint import load
-        from compdiffuser.planning.publishing import pushed
+        from compdiffuser.planning.sharing.publishing import pushed
 
         checkpoint = load(self.model)
         if self.pairs:

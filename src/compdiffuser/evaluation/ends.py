@@ -13,7 +13,7 @@ import numpy as np
 from compdiffuser.domains import Domain
 from compdiffuser.evaluation.environments import EnvironmentPool
 from compdiffuser.evaluation.problems import Placement, Problem
-from compdiffuser.planning.goals import check_room, whole_goals
+from compdiffuser.planning.roads.goals import check_room, whole_goals
 from compdiffuser.types import Array, UserError
 
 

@@ -31,7 +31,7 @@ from compdiffuser.following.tracking import (
 )
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import Chunks
-from compdiffuser.planning.steering import Waypoint
+from compdiffuser.planning.steering.steering import Waypoint
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError, counted
 

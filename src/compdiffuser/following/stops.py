@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.steering import passing_times
+from compdiffuser.planning.steering.steering import passing_times
 from compdiffuser.types import Array
 
 CLOSE = 0.5

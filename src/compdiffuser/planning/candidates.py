@@ -14,12 +14,12 @@ from torch import Tensor
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import merge
 from compdiffuser.data.normalizer import Normalizer
-from compdiffuser.planning.guide import Guide
 from compdiffuser.planning.judge import Judge
 from compdiffuser.planning.progress import Round, Watch
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Proposal, Search
-from compdiffuser.planning.steering import Course, cost_of
+from compdiffuser.planning.steering.guide import Guide
+from compdiffuser.planning.steering.steering import Course, cost_of
 from compdiffuser.types import Array
 
 CPU_ROWS = 4096

@@ -20,10 +20,10 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.files import pretrained_folder
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.onnx import OnnxDenoiser
-from compdiffuser.planning.calibration import Calibration
-from compdiffuser.planning.hub import LONGEST_ID, fetched
-from compdiffuser.planning.postures import Postures
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.recorded.calibration import Calibration
+from compdiffuser.planning.recorded.postures import Postures
+from compdiffuser.planning.recorded.support import Support
+from compdiffuser.planning.sharing.hub import LONGEST_ID, fetched
 from compdiffuser.presets import PRESETS, Preset, preset
 from compdiffuser.restoring import restored
 from compdiffuser.runs import RUNS

@@ -28,13 +28,13 @@ from compdiffuser.compose.score import (
 )
 from compdiffuser.diffusion.conditions import Denoise
 from compdiffuser.domains.space import Group, Space
-from compdiffuser.planning.adherence import kept
-from compdiffuser.planning.calibration import Calibration
-from compdiffuser.planning.ground import Ground
-from compdiffuser.planning.moves import alone
-from compdiffuser.planning.postures import Postures
-from compdiffuser.planning.steering import Course
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.recorded.calibration import Calibration
+from compdiffuser.planning.recorded.moves import alone
+from compdiffuser.planning.recorded.postures import Postures
+from compdiffuser.planning.recorded.support import Support
+from compdiffuser.planning.steering.adherence import kept
+from compdiffuser.planning.steering.ground import Ground
+from compdiffuser.planning.steering.steering import Course
 
 TESTS: dict[str, str] = {
     "steps": "it jumps: a step is longer than the data's",

@@ -22,9 +22,9 @@ from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Space
 from compdiffuser.files import replacing
 from compdiffuser.planning.judge import UNJUDGED, Verdict
-from compdiffuser.planning.regions import Region, bare, region, writable
 from compdiffuser.planning.search import Origin
-from compdiffuser.planning.steering import Waypoint, waypoint
+from compdiffuser.planning.steering.regions import Region, bare, region, writable
+from compdiffuser.planning.steering.steering import Waypoint, waypoint
 from compdiffuser.types import Array, UserError, counted
 
 if TYPE_CHECKING:

@@ -21,28 +21,29 @@ import torch
 from compdiffuser.compose.merge import merge
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.candidates import CandidateMaker, Draft
-from compdiffuser.planning.carrying import Carrying, roadmap_of
 from compdiffuser.planning.checkpoint import Checkpoint, load
 from compdiffuser.planning.config import PlanConfig
-from compdiffuser.planning.exporting import load_onnx
-from compdiffuser.planning.ground import Ground
+from compdiffuser.planning.in_use.choosing import choice
+from compdiffuser.planning.in_use.repair import repaired
 from compdiffuser.planning.judge import Judge
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.postures import Postures
 from compdiffuser.planning.problem import Chunks, one_each
 from compdiffuser.planning.progress import Watch
-from compdiffuser.planning.regions import Region
-from compdiffuser.planning.repair import choice, repaired
-from compdiffuser.planning.roadmap import Roadmap
+from compdiffuser.planning.recorded.postures import Postures
+from compdiffuser.planning.recorded.support import Support
+from compdiffuser.planning.roads.carrying import Carrying, roadmap_of
+from compdiffuser.planning.roads.roadmap import Roadmap
 from compdiffuser.planning.sampler import Sampler
 from compdiffuser.planning.search import Candidate, Origin, Search
 from compdiffuser.planning.setting import scaffold_level, set_out
-from compdiffuser.planning.steering import Cost, Steering, Valid
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.sharing.exporting import load_onnx
+from compdiffuser.planning.steering.ground import Ground
+from compdiffuser.planning.steering.regions import Region
+from compdiffuser.planning.steering.steering import Cost, Steering, Valid
 from compdiffuser.runs import choose_device
 from compdiffuser.types import Array
 
-STEERED = 0.25
+STEERED_LEVEL = 0.25
 """σ up to which scaffolds of steered plans are noised, where a preset does without scaffolds."""
 FINER = 2
 """Times as many landmarks, where few show no way round a region."""
@@ -80,7 +81,7 @@ class Planner:
             self.denoise, self.calibration, self.support if config.support else None, self.space, overlap,
             config.certify, config.blending, self.asked, self.postures, self.ground,
         )  # fmt: skip
-        level = STEERED if self.scaffold is None else self.scaffold
+        level = STEERED_LEVEL if self.scaffold is None else self.scaffold
         highest: dict[Origin, float | None] = {"noise": None, "scaffold": level, "refined": config.refine}
         # Ways tell where to go, not how: places lead, and postures are found on the way.
         led = () if self.space.only_places else tuple(self.space.columns)
@@ -115,8 +116,8 @@ class Planner:
         return cls(load_onnx(folder), "cpu", config)
 
     def push_to_hub(self, repository: str, **options: Any) -> str:
-        """Upload it with a model card as `owner/name`; see `planning.publishing`."""
-        from compdiffuser.planning.publishing import pushed
+        """Upload it with a model card as `owner/name`; see `planning.sharing.publishing`."""
+        from compdiffuser.planning.sharing.publishing import pushed
 
         return pushed(self.checkpoint, repository, device=str(self.device), **options)
 
@@ -140,7 +141,7 @@ class Planner:
         return choice(self, *ends, steering, several, **options)
 
     def repair(self, plan: Plan, at: Any = None, **options: Any) -> Plan:
-        """A plan in use, made to fit what is new; see `planning.repair`."""
+        """A plan in use, made to fit what is new; see `planning.in_use.repair`."""
         return repaired(self, plan, at, **options)
 
     def plan_batch(

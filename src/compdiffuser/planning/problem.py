@@ -12,8 +12,8 @@ from torch import Tensor
 from compdiffuser.checks import brief
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains.space import Group, Space
-from compdiffuser.planning.calibration import Calibration
-from compdiffuser.planning.moves import split_groups
+from compdiffuser.planning.recorded.calibration import MARGIN, Calibration
+from compdiffuser.planning.recorded.moves import split_groups
 from compdiffuser.presets import MOST_CHUNKS
 from compdiffuser.types import Array, UserError
 
@@ -21,7 +21,6 @@ Chunks = int | Literal["auto"] | Sequence[int]
 """Automatic, one K for all problems, or one K for each."""
 MOST_CANDIDATES = 65_536  # of a problem
 CHOICES = 8  # K's that are tried on a known way
-MARGIN = 0.1  # how far outside the data's range, in half ranges, a start or goal may lie
 
 
 def checked(states: Any, what: str, space: Space, normalizer: Normalizer, enough: Sequence[Group] = ()) -> Array:

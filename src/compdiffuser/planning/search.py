@@ -17,7 +17,7 @@ from typing import Literal
 from torch import Tensor
 
 from compdiffuser.planning.judge import Verdict
-from compdiffuser.planning.steering import Course
+from compdiffuser.planning.steering.steering import Course
 from compdiffuser.types import Array
 
 REFINES = 3  # waves of refined candidates for each fresh wave of a steered search; one for others

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from compdiffuser.checks import brief
 from compdiffuser.compose.merge import merged_length, split
-from compdiffuser.planning.goals import endings, whole_goals
-from compdiffuser.planning.moves import split_groups
 from compdiffuser.planning.problem import (
     MOST_CANDIDATES,
     Chunks,
@@ -25,10 +23,12 @@ from compdiffuser.planning.problem import (
     each_chunks,
     one_each,
 )
-from compdiffuser.planning.roadmap import length, paced
+from compdiffuser.planning.recorded.moves import split_groups
+from compdiffuser.planning.roads.goals import endings, whole_goals
+from compdiffuser.planning.roads.roadmap import length, paced
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.steering import Course, Steering
-from compdiffuser.planning.ways import Router
+from compdiffuser.planning.steering.steering import Course, Steering
+from compdiffuser.planning.steering.ways import Router
 from compdiffuser.presets import MOST_CHUNKS
 from compdiffuser.types import Array, UserError
 
@@ -43,14 +43,14 @@ DRAWS = 8
 """How many of these share a K. The K whose even pace comes nearest to the data's are tried, two at least."""
 LONGER = 2
 """Times as many chunks as bridge the way of a steered plan may be tried, also where that is more than usual."""
-POSTURES = 1.0
+POSTURE_LEVEL = 1.0
 """σ up to which scaffolds are noised where postures are planned, which are found on the way."""
 
 
 def usual_level(planner: Planner) -> float | None:
     """σ up to which scaffolds are noised where nothing else is asked for."""
     usual = planner.preset.chunks.scaffold
-    return usual if usual is None or planner.space.only_places else POSTURES
+    return usual if usual is None or planner.space.only_places else POSTURE_LEVEL
 
 
 def scaffold_level(planner: Planner) -> float | None:

@@ -24,12 +24,12 @@ from compdiffuser.domains import Space
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.models.runner import Runner
 from compdiffuser.planning.beginning import Beginning
-from compdiffuser.planning.calibration import WINDOWS, calibrate
 from compdiffuser.planning.checkpoint import Checkpoint
-from compdiffuser.planning.postures import Postures, measure_postures
+from compdiffuser.planning.recorded.calibration import WINDOWS, calibrate
+from compdiffuser.planning.recorded.postures import Postures, measure_postures
+from compdiffuser.planning.recorded.support import Support, measure_support, small
 from compdiffuser.planning.settled import identity, settled
-from compdiffuser.planning.soundness import Reports
-from compdiffuser.planning.support import Support, measure_support, small
+from compdiffuser.planning.sharing.soundness import Reports
 from compdiffuser.presets import Preset
 from compdiffuser.progress import progress_bar
 from compdiffuser.runs import only_writer, rank

@@ -15,11 +15,11 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from compdiffuser.evaluation.ends import whole
+from compdiffuser.planning.in_use.repair import mending, renewal
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.regions import Region, region
-from compdiffuser.planning.repair import mending, renewal
-from compdiffuser.planning.steering import waypoint
+from compdiffuser.planning.steering.regions import Region, region
+from compdiffuser.planning.steering.steering import waypoint
 from compdiffuser.types import Array, UserError
 from compdiffuser.web.driving import Stopped, drive, verdict
 from compdiffuser.web.messages import DriveRequest, PlanRequest

@@ -11,10 +11,10 @@ import torch
 
 from compdiffuser.compose.merge import split
 from compdiffuser.evaluation.ends import whole
+from compdiffuser.planning.in_use.repair import rest
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.regions import Region, region
-from compdiffuser.planning.repair import rest
-from compdiffuser.planning.steering import Steering, Waypoint, waypoint
+from compdiffuser.planning.steering.regions import Region, region
+from compdiffuser.planning.steering.steering import Steering, Waypoint, waypoint
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, UserError
 from compdiffuser.web.messages import DriveRequest, PlanRequest

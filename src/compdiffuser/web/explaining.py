@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.recorded.support import SEGMENT_SPAN
 from compdiffuser.planning.search import Candidate, Search
-from compdiffuser.planning.support import SPAN
 from compdiffuser.types import Array
 
 SHOWN = 40  # states of a piece
@@ -50,7 +50,7 @@ def _piece(planner: Planner, candidate: Candidate, states: Array, wanted: Sequen
     if test == "support" and planner.support is not None:
         own = places(planner.normalizer.normalize(torch.from_numpy(states[first : first + horizon])))
         first += planner.support.strangest(own.to(planner.device))
-        return states[first : first + SPAN + 1]
+        return states[first : first + SEGMENT_SPAN + 1]
     return states[first : first + horizon]
 
 

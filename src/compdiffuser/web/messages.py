@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from compdiffuser.planning.regions import region
 from compdiffuser.planning.search import Origin
-from compdiffuser.planning.steering import Steering, waypoint
+from compdiffuser.planning.steering.regions import region
+from compdiffuser.planning.steering.steering import Steering, waypoint
 from compdiffuser.types import UserError
 from compdiffuser.web.message import Message
 from compdiffuser.web.models import ModelReply

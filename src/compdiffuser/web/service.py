@@ -17,11 +17,11 @@ import numpy as np
 from compdiffuser.compose.schedule import SamplerConfig, Schedule
 from compdiffuser.evaluation.ends import lacks_posture
 from compdiffuser.planning.config import PlanConfig
+from compdiffuser.planning.in_use.choosing import chosen
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.regions import bare
-from compdiffuser.planning.repair import chosen
 from compdiffuser.planning.search import Origin
+from compdiffuser.planning.steering.regions import bare
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stages
 from compdiffuser.web.explaining import why

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from compdiffuser.checks import brief, is_finite
-from compdiffuser.planning.geometry import crossing, like, to_boxes
+from compdiffuser.planning.steering.geometry import crossing, like, to_boxes
 from compdiffuser.types import Array, UserError
 
 MOST_CORNERS = 1_000

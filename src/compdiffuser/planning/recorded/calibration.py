@@ -19,8 +19,8 @@ from compdiffuser.checks import brief, finite, typed
 from compdiffuser.compose.score import reconstruction_errors
 from compdiffuser.data.windows import Windows
 from compdiffuser.diffusion.conditions import Denoise
-from compdiffuser.planning.moves import Moves, alone, measure_moves
-from compdiffuser.types import UserError
+from compdiffuser.planning.recorded.moves import Moves, alone, length_of_most, measure_moves
+from compdiffuser.types import Array, UserError
 
 # Dense in the tail, where certificates are decided.
 LEVELS = tuple(np.concatenate([np.linspace(0, 0.98, 50), 1 - np.geomspace(0.02, 0.0005, 15)[1:], [1.0]]).tolist())
@@ -28,6 +28,8 @@ WINDOWS = 3072
 # Noise levels at which plans are probed, as shares of a chunk's reach; each with two draws of noise.
 PROBES = (0.25, 0.25, 0.5, 0.5, 0.75, 0.75)
 MOST_PROBES = 64
+MARGIN = 0.1
+"""How far outside the data's range, in half ranges, a start, a goal or a waypoint may lie."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Calibration:
 
     def threshold(self, quantile: float) -> float:
         """The error that this share of the data's chunks stays below."""
-        return float(np.interp(quantile, LEVELS, self.errors))
+        return value_at(quantile, self.errors)
 
     def longest_step(self) -> float:
         """Longest step of a certified plan. Errors are measured by the model itself; this one holds for any model."""
@@ -92,7 +94,7 @@ class Calibration:
 
     def most_alone(self, quantile: float) -> float:
         """How far something may get alone in a chunk: as this share of the data's does, and a gap at least."""
-        return max(float(np.interp(quantile, LEVELS, self.alone)), *(moves.gap for moves in self.groups))
+        return max(value_at(quantile, self.alone), *(moves.gap for moves in self.groups))
 
     def to_dict(self) -> dict[str, Any]:
         given = {"groups": self.groups, "alone": self.groups, "weights": self.weights}
@@ -103,6 +105,16 @@ class Calibration:
         tuples = {name: tuple(plain.get(name, ())) for name in ("probes", "usual", "errors", "alone", "weights")}
         groups = tuple(Moves(**moves) for moves in plain.get("groups", ()))
         return cls(**tuples, groups=groups, reach=plain["reach"], advance=plain["advance"], step=plain["step"])
+
+
+def quantiles(values: Array) -> tuple[float, ...]:
+    """What was measured, as quantiles at `LEVELS`."""
+    return tuple(float(q) for q in np.quantile(values, LEVELS))
+
+
+def value_at(share: float, values: Sequence[float]) -> float:
+    """What this share of what was measured stays below, from its quantiles at `LEVELS`."""
+    return float(np.interp(share, LEVELS, values))
 
 
 def check_quantiles(name: str, values: tuple[float, ...]) -> None:
@@ -122,19 +134,16 @@ def calibrate(
 
     def far(begin: slice | int, end: slice | int, quantile: float) -> float:
         """The distance that this share of the windows stays below, of the group that goes furthest."""
-        lengths = [(path[:, end] - path[:, begin]).norm(dim=-1).cpu().numpy() for path in paths]
-        return max(float(np.quantile(each, quantile)) for each in lengths)
+        return max(length_of_most(path[:, end] - path[:, begin], quantile) for path in paths)
 
     reach = far(0, -1, 0.999)
     advance = far(0, chunks.shape[1] - overlap - 1, 0.999)
     step = far(slice(None, -1), slice(1, None), 0.9999)
     moves = measure_moves(windows, chunks, overlap)
-    by_itself = np.quantile(alone(paths, moves).cpu().numpy(), LEVELS) if moves else ()
+    alone_far = quantiles(alone(paths, moves).cpu().numpy()) if moves else ()
     probes = tuple(share * reach for share in PROBES)
     usual = tuple(
         float(reconstruction_errors(denoise, chunks, key, overlap, [probe], weights=weights).mean()) for probe in probes
     )
     errors = reconstruction_errors(denoise, chunks, key, overlap, probes, usual, weights).cpu().numpy()
-    quantiles = tuple(float(q) for q in np.quantile(errors, LEVELS))
-    alone_far, counts = tuple(map(float, by_itself)), tuple(weights or ())
-    return Calibration(probes, usual, quantiles, reach, advance, step, moves, alone_far, counts)
+    return Calibration(probes, usual, quantiles(errors), reach, advance, step, moves, alone_far, tuple(weights or ()))

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-USUAL = 0.9  # share of the moving legs that are no longer than a cell
+USUAL_LEGS = 0.9  # share of the moving legs that are no longer than a cell
 MOST = 2**24  # cells of the box around all legs
-NEAR, SHARE = 32, 0.05  # legs in the cells around a place, but for this share of the places, or cells are larger
+CROWD, SHARE = 32, 0.05  # legs in the cells around a place, but for this share of the places, or cells are larger
 PARTS = 25  # of a cell: in a larger one, fast legs beside a door would stand for a slow one through it
 SHARPNESS = 2  # directions are told apart by their coordinates, rounded to this part of 1
 PLACES = 2**16  # that are looked at together
@@ -45,7 +45,7 @@ class Cells:
             size *= 2
         while True:
             cells = cls.filled(chosen, size)
-            if size > box.max() or np.quantile(cells.crowd(middles).numpy(), SHARE) >= NEAR:
+            if size > box.max() or np.quantile(cells.crowd(middles).numpy(), SHARE) >= CROWD:
                 return cells.to(legs.device)
             size *= 2
 
@@ -117,7 +117,7 @@ def usual_length(legs: Tensor) -> float:
     """The length that most moving ones of legs [N, 2·P] do not exceed; 1 where none moves."""
     far = lengths_of(legs.cpu())
     moving = far[far > 0]
-    return float(np.quantile(moving.numpy(), USUAL)) if len(moving) else 1.0
+    return float(np.quantile(moving.numpy(), USUAL_LEGS)) if len(moving) else 1.0
 
 
 def different(legs: Tensor) -> Tensor:

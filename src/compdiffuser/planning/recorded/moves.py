@@ -58,14 +58,14 @@ def measure_moves(windows: Windows, chunks: Tensor, overlap: int) -> tuple[Moves
     if len(windows.space.positions) < 2:
         return ()
     paths = list(windows.space.groups(chunks).values())
-    steps = [_far(path[:, 1:] - path[:, :-1], 0.9999) for path in paths]
+    steps = [length_of_most(path[:, 1:] - path[:, :-1], 0.9999) for path in paths]
     # A step of several environment steps is no measure of how exactly a plan begins and ends; the agent's single step
     # is, for everything it moves.
     gap = 3.0 * steps[0] / windows.stride
     return tuple(
         Moves(
-            reach=_far(path[:, -1] - path[:, 0], 0.999),
-            advance=_far(path[:, path.shape[1] - overlap - 1] - path[:, 0], 0.999),
+            reach=length_of_most(path[:, -1] - path[:, 0], 0.999),
+            advance=length_of_most(path[:, path.shape[1] - overlap - 1] - path[:, 0], 0.999),
             longest=1.5 * step or gap,  # of a thing that never moves
             gap=gap,
             **(_nearness(paths[0], path) if number else {}),
@@ -92,6 +92,11 @@ def _alone(agent: Tensor, path: Tensor, near: float) -> Tensor:
     return furthest
 
 
+def length_of_most(gone: Tensor, share: float) -> float:
+    """The length that this share of displacements [..., size] stays below."""
+    return float(np.quantile(gone.norm(dim=-1).cpu().numpy(), share))
+
+
 def split_groups(places: Tensor, sizes: Sequence[int]) -> list[Tensor]:
     """The places of each group: [..., P] -> [..., size] each."""
     ends = list(accumulate(sizes))
@@ -114,7 +119,3 @@ def _apart(agent: Tensor, path: Tensor) -> Tensor:
     """Distance of the agent, [M, H, 2] -> [M, H]."""
     shared = min(agent.shape[-1], path.shape[-1])
     return (agent[..., :shared] - path[..., :shared]).norm(dim=-1)
-
-
-def _far(apart: Tensor, quantile: float) -> float:
-    return float(np.quantile(apart.norm(dim=-1).cpu().numpy(), quantile))

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import merged_length
-from compdiffuser.planning.ground import Ground, on_lines
-from compdiffuser.planning.steering import Course, Steering, told_room
+from compdiffuser.planning.steering.ground import Ground, on_lines
+from compdiffuser.planning.steering.steering import Course, Steering, told_room
 
 CLOSED = "the regions close every way that the data knows"
 

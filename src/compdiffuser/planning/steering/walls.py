@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from compdiffuser.domains.mazes import Maze
-from compdiffuser.planning.geometry import to_boxes
-from compdiffuser.planning.regions import Box, Region
+from compdiffuser.planning.steering.geometry import to_boxes
+from compdiffuser.planning.steering.regions import Box, Region
 from compdiffuser.types import Array, UserError
 
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from compdiffuser.checks import is_finite
-from compdiffuser.planning.calibration import WINDOWS
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.config import PlanConfig
-from compdiffuser.planning.hub import check_push, uploaded
-from compdiffuser.planning.soundness import Soundness, soundness
+from compdiffuser.planning.recorded.calibration import WINDOWS
+from compdiffuser.planning.sharing.hub import check_push, uploaded
+from compdiffuser.planning.sharing.soundness import Soundness, soundness
 from compdiffuser.types import Array, UserError, counted
 
 CARD = "README.md"
-PAIRS, MOST_PAIRS, CANDIDATES = 32, 10_000, 64
+CARD_PAIRS, MOST_PAIRS, CARD_CANDIDATES = 32, 10_000, 64
 TAGS = ("compdiffuser", "robotics", "planning", "diffusion", "trajectory-stitching")
 
 
@@ -31,7 +31,7 @@ def pushed(
     *,
     licence: str = "unknown",
     private: bool = False,
-    pairs: int = PAIRS,
+    pairs: int = CARD_PAIRS,
     device: str = "cpu",
 ) -> str:
     """Upload a planner with its card as `owner/name`, over the one that is there; the address of its page.
@@ -45,7 +45,7 @@ def pushed(
     if not licence.replace("-", "").replace(".", "").isalnum():
         raise UserError(f"a licence is named as the hub does, such as mit or apache-2.0, not '{licence}'")
     ends = stored_pairs(checkpoint, pairs) if pairs else None
-    rates = None if ends is None else soundness(checkpoint, *ends, device, PlanConfig(), CANDIDATES)
+    rates = None if ends is None else soundness(checkpoint, *ends, device, PlanConfig(), CARD_CANDIDATES)
     with tempfile.TemporaryDirectory() as temporary:
         folder = checkpoint.save(temporary)
         (folder / CARD).write_text(card(checkpoint, repository, licence, rates), encoding="utf-8")
@@ -149,7 +149,7 @@ def _trust(checkpoint: Checkpoint, rates: Soundness | None) -> str:
     if checkpoint.support is None:
         words.append("No recorded segments are kept: only the model itself is asked.")
     if rates is not None:
-        words.append(f"Measured when this was pushed, with at most {CANDIDATES} candidates for each: {rates}.")
+        words.append(f"Measured when this was pushed, with at most {CARD_CANDIDATES} candidates for each: {rates}.")
     words.append("The certificate knows the data, not the world: check plans against a map where there is one.")
     return "\n\n".join(words)
 

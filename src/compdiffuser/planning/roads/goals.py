@@ -17,9 +17,9 @@ from torch import Tensor
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains.domain import Domain
 from compdiffuser.domains.space import Group, Space
-from compdiffuser.planning.moves import MOVED, split_groups
-from compdiffuser.planning.postures import Postures
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.recorded.moves import MOVED, split_groups
+from compdiffuser.planning.recorded.postures import Postures
+from compdiffuser.planning.recorded.support import Support
 from compdiffuser.types import Array
 
 ENDINGS = 8

@@ -1,4 +1,4 @@
-"""Plans in use that have to change, and plans to choose from.
+"""Plans in use that have to change.
 
 A repair keeps what is still good. The chunks that a new region or a shove concerns, and no others, are noised and
 denoised between their neighbours; where a detour is longer than what it replaces, chunks are added. The rest of the
@@ -13,56 +13,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from compdiffuser.planning.detours import Rest
+from compdiffuser.planning.in_use.detours import Rest
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import MOST_CANDIDATES, checked, one_each
-from compdiffuser.planning.regions import Region
 from compdiffuser.planning.search import Search
-from compdiffuser.planning.steering import Cost, Steering, Valid, Waypoint
-from compdiffuser.planning.ways import APART, differ
-from compdiffuser.types import Array
+from compdiffuser.planning.steering.regions import Region
+from compdiffuser.planning.steering.steering import Cost, Steering, Valid, Waypoint
 
 if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
-WAVE = {"cuda": 32, "cpu": 1}
+REPAIR_WAVE = {"cuda": 32, "cpu": 1}
 """Candidates at a time: about every second one is certified, and a GPU makes many in the time of one."""
-LITTLE = 0.25  # σ up to which a detour is noised: few levels, also where new plans begin higher and are denoised longer
-
-
-def choice(
-    planner: Planner,
-    starts: Array,
-    goals: Array,
-    steering: Steering,
-    count: int,
-    n_chunks: Any = "auto",
-    n_candidates: int = 64,
-    seed: int = 0,
-    keep_candidates: bool = False,
-    watch: Any = None,
-) -> Plan:
-    """The plan of one problem whose `others` take other ways; fewer than `count` where there are not so many."""
-    begun = time.perf_counter()
-    searches = planner.searches(starts, goals, n_chunks, n_candidates, seed, steering, count)
-    planner.finish(searches, watch)
-    plans = [planner.result(search, time.perf_counter() - begun, keep_candidates) for search in searches]
-    return chosen(plans, planner)
-
-
-def chosen(plans: Sequence[Plan], planner: Planner) -> Plan:
-    """The first certified of some plans; its `others` are certified too, and no two of them take the same way."""
-    first = next((plan for plan in plans if plan.ok), plans[0])
-    kept = [first]
-    if len(plans) > 1:
-        apart = 0.0 if planner.roadmap is None else APART * planner.roadmap.radius
-        for plan in plans:
-            if plan.ok and all(differ(_places(planner, plan), _places(planner, other), apart) for other in kept):
-                kept.append(plan)
-    return replace(first, others=tuple(kept[1:])) if len(kept) > 1 else first
+DETOUR_LEVEL = 0.25
+"""σ up to which a detour is noised: few levels, also where new plans begin higher and are denoised longer."""
 
 
 def repaired(
@@ -110,9 +75,9 @@ def rest(plan: Plan, executed: int, left: tuple[Waypoint, ...]) -> Plan:
 def mending(planner: Planner) -> Planner:
     """The planner as what `renewal` tells is made with; the same one where it begins with as little noise by itself."""
     usual = planner.config.scaffold == "auto" and planner.space.only_places
-    if not usual or planner.scaffold is None or planner.scaffold <= LITTLE:
+    if not usual or planner.scaffold is None or planner.scaffold <= DETOUR_LEVEL:
         return planner
-    return planner.with_config(scaffold=LITTLE)
+    return planner.with_config(scaffold=DETOUR_LEVEL)
 
 
 def renewal(
@@ -145,13 +110,9 @@ def renewal(
     if not rest.concerned:
         return replace(plan, avoid=steering.avoid)
     chunks, held, closed = rest.renewed()
-    wave = planner.config.wave or WAVE.get(planner.device.type, WAVE["cpu"])
+    wave = planner.config.wave or REPAIR_WAVE.get(planner.device.type, REPAIR_WAVE["cpu"])
     return Search(
         rest.anchor if held[0] else here, plan.goal, [len(chunks)], most, seed, min(wave, most),
         planner.config.refine is not None, planner.config.score, {len(chunks): chunks.to(planner.device)},
         course=rest.course(chunks, closed), held={len(chunks): held},
     )  # fmt: skip
-
-
-def _places(planner: Planner, plan: Plan) -> Tensor:
-    return planner.space.places(planner.normalizer.normalize(torch.from_numpy(plan.states)))

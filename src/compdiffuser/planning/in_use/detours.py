@@ -18,12 +18,12 @@ from torch import Tensor
 
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import merge, split
-from compdiffuser.planning.adherence import kept
-from compdiffuser.planning.carrying import Carrying
 from compdiffuser.planning.plan import Plan
-from compdiffuser.planning.roadmap import Roadmap, length, paced
-from compdiffuser.planning.steering import Course, Steering, Waypoint, passing_times
-from compdiffuser.planning.ways import Steered
+from compdiffuser.planning.roads.carrying import Carrying
+from compdiffuser.planning.roads.roadmap import Roadmap, length, paced
+from compdiffuser.planning.steering.adherence import kept
+from compdiffuser.planning.steering.steering import Course, Steering, Waypoint, passing_times
+from compdiffuser.planning.steering.ways import Steered
 from compdiffuser.types import Array, UserError
 
 if TYPE_CHECKING:

@@ -22,17 +22,17 @@ from torch import Tensor
 
 from compdiffuser.checks import finite
 from compdiffuser.data.windows import Windows
-from compdiffuser.planning.cells import Cells, different, lengths_of, usual_length
+from compdiffuser.planning.recorded.cells import Cells, different, lengths_of, usual_length
 from compdiffuser.types import UserError
 
 LEG = 4  # steps of a recorded leg
 LEGS = 16_384  # that are kept of any data: all of 65,000 states
-USUAL = 0.8  # share of other windows that pass no further aside than a plan may
-LEAST = 2.0  # longest steps that a plan may always pass aside
+USUAL_ASIDE = 0.8  # share of other windows that pass no further aside than a plan may
+LEAST_ASIDE = 2.0  # longest steps that a plan may always pass aside
 WINDOWS = 1024  # that say what is usual
 WIDEST = 3  # dimensions of a place: in more there are no walls to go round
 MOST_PARTS = 16  # of a line that is looked at
-MOVED = 0.5  # of a usual leg: over so far a plan is followed to see where it goes
+FOLLOWED = 0.5  # of a usual leg: over so far a plan is followed to see where it goes
 STIRRED = 0.2  # of that: who does not get so far stays, and goes nowhere
 NOWHERE = 4.0  # how far aside it is where no leg around crosses, at least: further than a plan may pass
 SOON = 8  # legs of a cell that are asked first
@@ -66,7 +66,7 @@ class Passages:
         """How far aside each chunk passes where it does so the furthest: [M, H, P] -> [M]. Up to half of what a plan
         may, that is an upper bound.
         """
-        here, along = between(places), between(headings(places, MOVED * self._usual))
+        here, along = between(places), between(headings(places, FOLLOWED * self._usual))
         found = self._nearer(self.limit / 2, here.flatten(0, 1), along.flatten(0, 1))
         return found.view(here.shape[:2]).amax(dim=1)
 
@@ -176,7 +176,7 @@ def measure_passages(
         others = held.space.places(held.sample(math.ceil(WINDOWS / len(folds)), generator))
         steps.append(others.diff(dim=1).norm(dim=-1).flatten())
         aside.append(Passages(legs_of(kept), 0.0).aside(others))
-    least = LEAST * float(np.quantile(torch.cat(steps).cpu().numpy(), 0.9999))
+    least = LEAST_ASIDE * float(np.quantile(torch.cat(steps).cpu().numpy(), 0.9999))
     somewhere = (found := torch.cat(aside).cpu().numpy())[found < NOWHERE]  # or everything could pass
-    usual = float(np.quantile(somewhere, USUAL)) if len(somewhere) else 0.0
+    usual = float(np.quantile(somewhere, USUAL_ASIDE)) if len(somewhere) else 0.0
     return Passages(legs_of(windows), max(least, usual))

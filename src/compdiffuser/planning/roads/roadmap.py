@@ -22,9 +22,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
-from compdiffuser.planning.landmarks import nearest, neighbours, rarity, spread
-from compdiffuser.planning.passages import Passages
-from compdiffuser.planning.support import SEGMENTS, Support
+from compdiffuser.planning.recorded.passages import Passages
+from compdiffuser.planning.recorded.support import SEGMENTS, Support
+from compdiffuser.planning.roads.landmarks import nearest, neighbours, rarity, spread
 from compdiffuser.types import Array
 
 LANDMARKS = 1024  # for as many segments as most data needs; more where there are more
@@ -34,9 +34,9 @@ AROUND = 2.0  # how far around a landmark data is counted
 BESIDE = 2.0  # up to where two landmarks are joined, or gaps in the data would end ways
 UNSEEN = 3.0  # how many times more a join costs: no segment may ever have led that way
 BARRED = 10.0  # how many times more an edge costs that leads where no episode has passed: through a wall, most often
-FINE = 0.65  # radii, in what a plan may pass aside, where that is known: lines between landmarks are as fine
+MOST_RADIUS = 0.65  # in what a plan may pass aside, where that is known: lines between landmarks are as fine
 ENTRANCES = 16  # landmarks around a place, of which the nearest that a free line leads to is taken
-ASIDE = 4.0  # radii up to which another is taken, where no way leads to or from that one
+FURTHEST_ENTRANCE = 4.0  # radii up to which another is taken, where no way leads to or from that one
 
 Clear = Callable[[Tensor, Tensor], Tensor]
 """`clear(places [N, P], lines [2, n]) -> [n]`: whether straight lines are free, each between two of the places."""
@@ -108,17 +108,17 @@ class Roadmap:
         sources, which = begin.unique(return_inverse=True)
         costs, before = self._cheapest(sources)
         return [
-            self._aside(start, goal)
+            self._otherwise(start, goal)
             if np.isinf(costs[row, end])
             else torch.cat([start[None], self._back(before[row], end), goal[None]])
             for start, goal, row, end in zip(starts, goals, which.tolist(), ends.tolist(), strict=True)
         ]
 
-    def _aside(self, start: Tensor, goal: Tensor) -> Tensor | None:
+    def _otherwise(self, start: Tensor, goal: Tensor) -> Tensor | None:
         """The way [n, P] between the nearest landmarks that one joins: some are cut off, or were only ever left."""
         ends = torch.stack([start, goal])
         away, around = self._around(ends)
-        able = (self._free(ends, around) & (away <= ASIDE * self.radius)).numpy()
+        able = (self._free(ends, around) & (away <= FURTHEST_ENTRANCE * self.radius)).numpy()
         parts = self._parts[around.numpy()]
         joined = (parts[0][:, None] == parts[1]) & able[0][:, None] & able[1]
         if not joined.any():
@@ -182,7 +182,7 @@ class Roadmap:
 def _landmarks(states: Tensor, count: int, passages: Passages | None) -> tuple[Tensor, float]:
     """So many of the states, or more, until lines between them are as fine as the passages that are known."""
     landmarks, radius = spread(states, count)
-    while passages is not None and radius > FINE * passages.limit and len(landmarks) == count < len(states) // 2:
+    while passages is not None and radius > MOST_RADIUS * passages.limit and len(landmarks) == count < len(states) // 2:
         count *= 2
         landmarks, radius = spread(states, count)
     return landmarks, radius
@@ -198,9 +198,15 @@ def _growth(support: Support) -> int:
     return max(1, len(support.segments) // (max(len(support.sizes), 1) * SEGMENTS))
 
 
-def length(way: Tensor) -> float:
-    """Length of a path [n, P]."""
-    return float(way.diff(dim=0).norm(dim=1).sum())
+def strides(way: Tensor, sizes: Sequence[int] = ()) -> Tensor:
+    """Distances between neighbours on a path [n, P], of the group of these `sizes` that goes furthest there: [n − 1]"""
+    parts = way.diff(dim=0).split(list(sizes or way.shape[1:]), dim=1)
+    return torch.stack([part.norm(dim=1) for part in parts]).amax(dim=0)
+
+
+def length(way: Tensor, sizes: Sequence[int] = ()) -> float:
+    """Length of a path [n, P]. Where groups of several `sizes` move, a step is as long as the longest of theirs."""
+    return float(strides(way, sizes).sum())
 
 
 def paced(way: Tensor, count: int, sizes: Sequence[int] = ()) -> Tensor:
@@ -208,8 +214,7 @@ def paced(way: Tensor, count: int, sizes: Sequence[int] = ()) -> Tensor:
 
     Where several groups of these `sizes` move, a distance is that of the group that goes furthest.
     """
-    parts = way.diff(dim=0).split(list(sizes or way.shape[1:]), dim=1)
-    apart = torch.stack([part.norm(dim=1) for part in parts]).amax(dim=0)
+    apart = strides(way, sizes)
     along = torch.cat([way.new_zeros(1), apart.cumsum(0)])
     wanted = torch.linspace(0, float(along[-1]), count, device=way.device)
     after = torch.searchsorted(along, wanted).clamp(1, len(way) - 1)

@@ -14,23 +14,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from compdiffuser.checks import typed
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains.space import Space
-from compdiffuser.planning.calibration import LEVELS, WINDOWS, check_quantiles
-from compdiffuser.planning.support import ELEMENTS, HELD_OUT, apart
+from compdiffuser.planning.recorded.calibration import WINDOWS, check_quantiles, quantiles, value_at
+from compdiffuser.planning.recorded.support import ELEMENTS, HELD_OUT, apart
 from compdiffuser.types import UserError
 
-SPAN = 8  # steps of a snippet
+SNIPPET_SPAN = 8  # steps of a snippet
 SNIPPETS = 2_048
 EVERY = 4  # steps of a chunk, of which one is asked about
 ALIKE = 64  # snippets that go about as far in about the same direction, of which the best joined is taken
 HERE = 0.1  # how much the place of a snippet counts beside its direction and pace
-LEAST = 1e-3  # normalized: a number that varies less counts as if it varied so much
+LEAST_SPREAD = 1e-3  # normalized: a number that varies less counts as if it varied so much
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Postures:
     """Recorded snippets of planned states, and how odd windows of other episodes are."""
 
     snippets: Tensor
-    """[N, SPAN + 1, D], normalized."""
+    """[N, SNIPPET_SPAN + 1, D], normalized."""
     oddities: tuple[float, ...]
     """Quantiles, at `LEVELS`, of how odd windows of the data are."""
     space: Space
@@ -56,14 +55,14 @@ class Postures:
         found = cls(snippets, tuple(described.get("oddities", ())), space)
         typed(found)
         check_quantiles("oddities", found.oddities)
-        wanted = (SPAN + 1, len(space.dims))
+        wanted = (SNIPPET_SPAN + 1, len(space.dims))
         if snippets.ndim != 3 or not len(snippets) or tuple(snippets.shape[1:]) != wanted:
             raise UserError(f"snippets are [N, {wanted[0]}, {wanted[1]}] here, not {list(snippets.shape)}")
         return found
 
     def threshold(self, quantile: float) -> float:
         """The oddity that this share of the data's windows stays below."""
-        return float(np.interp(quantile, LEVELS, self.oddities))
+        return value_at(quantile, self.oddities)
 
     def oddity(self, chunks: Tensor) -> Tensor:
         """How far, on average, transitions of each chunk are from the nearest recorded ones: [M, H, D] -> [M]."""
@@ -82,15 +81,15 @@ class Postures:
         states[:, :, space.columns] = places
         agent = self.space.agent(states)
         last = starts[:, posture]
-        begins = torch.arange(0, count, SPAN, device=places.device)
+        begins = torch.arange(0, count, SNIPPET_SPAN, device=places.device)
         here = agent[:, begins]
-        gone = agent[:, (begins + SPAN).clamp(max=count - 1)] - here
+        gone = agent[:, (begins + SNIPPET_SPAN).clamp(max=count - 1)] - here
         wanted = torch.cat([gone / self._pace, HERE * here], dim=-1)  # [B, n, 4]
         near = torch.cdist(wanted, self._going).topk(min(ALIKE, len(self._going)), largest=False).indices
         for begin, alike in zip(begins.tolist(), near.unbind(dim=1), strict=True):
             apart = (self._first[alike] - last[:, None]) / self._spread
             chosen = alike[torch.arange(batch, device=alike.device), apart.square().mean(dim=-1).argmin(dim=1)]
-            there = slice(begin, min(begin + SPAN, count))
+            there = slice(begin, min(begin + SNIPPET_SPAN, count))
             snippet = self.snippets[chosen][:, :, posture]
             states[:, there, posture] = snippet[:, : states[:, there].shape[1]]
             last = snippet[:, -1]
@@ -120,7 +119,7 @@ class Postures:
 
     @cached_property
     def _spread(self) -> Tensor:
-        return self._first.std(dim=0).clamp(min=LEAST)
+        return self._first.std(dim=0).clamp(min=LEAST_SPREAD)
 
     @cached_property
     def _gone(self) -> Tensor:
@@ -129,7 +128,7 @@ class Postures:
 
     @cached_property
     def _pace(self) -> Tensor:
-        return self._gone.std(dim=0).clamp(min=LEAST)
+        return self._gone.std(dim=0).clamp(min=LEAST_SPREAD)
 
     @cached_property
     def _going(self) -> Tensor:
@@ -148,7 +147,7 @@ class Postures:
         found = self._transitions(self.snippets).flatten(0, 1)
         postures = len(self._posture)
         shares = torch.cat([found.new_full((n,), n**-0.5) for n in (postures, found.shape[1] - postures)])
-        return found.mean(dim=0), shares / found.std(dim=0).clamp(min=LEAST)
+        return found.mean(dim=0), shares / found.std(dim=0).clamp(min=LEAST_SPREAD)
 
     def _scaled(self, transitions: Tensor) -> Tensor:
         middle, weight = self._scales
@@ -165,14 +164,14 @@ def measure_postures(windows: Windows, seed: int = 0, count: int = SNIPPETS) -> 
     None where nothing but positions is planned, or chunks are shorter than a snippet.
     """
     space = windows.space
-    if space.only_places or windows.horizon <= SPAN:
+    if space.only_places or windows.horizon <= SNIPPET_SPAN:
         return None
     generator = torch.Generator(windows.states.device).manual_seed(seed + 2)
     kept, held = windows.held_out(HELD_OUT, generator)
     chunks = kept.sample(count, generator)
-    begin = torch.randint(windows.horizon - SPAN, (count,), generator=generator, device=chunks.device)
-    rows = begin[:, None] + torch.arange(SPAN + 1, device=chunks.device)
+    begin = torch.randint(windows.horizon - SNIPPET_SPAN, (count,), generator=generator, device=chunks.device)
+    rows = begin[:, None] + torch.arange(SNIPPET_SPAN + 1, device=chunks.device)
     snippets = chunks[torch.arange(count, device=chunks.device)[:, None], rows]
     postures = Postures(snippets.half().float(), (), space)
     oddities = postures.oddity(held.sample(WINDOWS, generator)).cpu().numpy()
-    return replace(postures, oddities=tuple(float(q) for q in np.quantile(oddities, LEVELS)))
+    return replace(postures, oddities=quantiles(oddities))

@@ -18,14 +18,13 @@ from torch import Tensor
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import Group, Space
-from compdiffuser.planning.calibration import Calibration
-from compdiffuser.planning.problem import MARGIN
-from compdiffuser.planning.regions import Grown, Region, bare
-from compdiffuser.planning.roadmap import Clear
-from compdiffuser.planning.steering import Steering, Waypoint, check_cost, told_room
+from compdiffuser.planning.recorded.calibration import MARGIN, Calibration
+from compdiffuser.planning.roads.roadmap import Clear
+from compdiffuser.planning.steering.regions import Grown, Region, bare
+from compdiffuser.planning.steering.steering import Steering, Waypoint, check_cost, told_room
 from compdiffuser.types import Array, UserError
 
-FINE, MOST_PARTS = 0.1, 16
+POINTS_APART, MOST_PARTS = 0.1, 16
 """Metres between the points of a step that are looked at, and how many there are at most where distances are known."""
 LEAST_ROOM = 1e-3
 """Metres of room by which the ends of a line clear all of it; with less, points between them are looked at too."""
@@ -188,7 +187,7 @@ class Ground:
 
     def _parts(self, step: float) -> int:
         """Points in a step of a normalized length."""
-        return max(math.ceil(self._in_metres(step) / FINE), 1)
+        return max(math.ceil(self._in_metres(step) / POINTS_APART), 1)
 
     def _in_metres(self, distance: float) -> float:
         """A normalized distance along the widest axis of a position."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from compdiffuser.checks import brief, is_finite
-from compdiffuser.planning.regions import Region, grown
+from compdiffuser.planning.steering.regions import Region, grown
 from compdiffuser.types import Array, UserError
 
 Cost = Callable[[Tensor], Tensor]

@@ -2,9 +2,9 @@
 
 Reconstruction error asks the model whether a plan could be data, and a model can be wrong about a wall for good: every
 candidate that crosses it there looks fine. So the data is asked too. A plan strays as far as its strangest segment of
-`SPAN` steps lies from the nearest recorded one. Episodes that the segments were not taken from say what is usual.
-Segments are of positions alone. Where several things move, each is asked about by itself, in units of what it usually
-strays, and the strangest counts: an ant anywhere and a ball anywhere else were hardly ever recorded together.
+`SEGMENT_SPAN` steps lies from the nearest recorded one. Episodes that the segments were not taken from say what is
+usual. Segments are of positions alone. Where several things move, each is asked about by itself, in units of what it
+usually strays, and the strangest counts: an ant anywhere and a ball anywhere else were hardly ever recorded together.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ from torch import Tensor
 from compdiffuser.checks import typed
 from compdiffuser.data.windows import Windows
 from compdiffuser.domains.space import Space
-from compdiffuser.planning.calibration import LEVELS, WINDOWS, check_quantiles
-from compdiffuser.planning.moves import split_groups
-from compdiffuser.planning.passages import Passages, measure_passages
+from compdiffuser.planning.recorded.calibration import WINDOWS, check_quantiles, quantiles, value_at
+from compdiffuser.planning.recorded.moves import length_of_most, split_groups
+from compdiffuser.planning.recorded.passages import Passages, measure_passages
 from compdiffuser.types import Array, UserError
 
-SPAN = 8  # steps of a segment, of which the first, middle and last state count
+SEGMENT_SPAN = 8  # steps of a segment, of which the first, middle and last state count
 SEGMENTS = 16_384  # for each position group, at first
-STATES = 64  # of the data for each segment, at least, where one thing moves in a world that so few cannot cover
-CLOSE, USUAL = 6.0, 0.995  # longest steps that this share of other windows strays at most, where segments are enough
+STATES_PER_SEGMENT = 64  # of the data, at least, where one thing moves in a world that fewer segments cannot cover
+CLOSE = 6.0  # longest steps that other windows usually stray at most, where segments are enough
+USUAL_STRAY = 0.995  # share of other windows that says what they usually stray
 MANY = 32_768  # segments from which on a CPU asks a tree for the nearest
 ELEMENTS = 2**25  # distances computed at a time
 UNIT = 0.99  # share of the windows that stray less than a unit, where there are several groups
-LEAST = 0.01  # of a unit, for a thing that never moves
-NEAREST = (
-    2.0  # longest steps that a plan may always stray: one episode, or copies of one, stray nothing from themselves
-)
+LEAST_UNIT = 0.01  # of a unit, for a thing that never moves
+LEAST_STRAY = 2.0  # longest steps that a plan may always stray: one episode strays nothing from itself or its copies
 FOLDS = 10  # of small data, whose episodes say in turn what is usual
 HELD_OUT = 0.1  # share of the episodes that say what is usual
 
@@ -91,7 +90,7 @@ class Support:
 
     def threshold(self, quantile: float) -> float:
         """The distance that this share of the data's windows stays below."""
-        return float(np.interp(quantile, LEVELS, self.strays))
+        return value_at(quantile, self.strays)
 
     def stray(self, places: Tensor) -> Tensor:
         """Distance of each chunk's strangest segment from the nearest recorded one: [M, H, P] -> [M].
@@ -116,13 +115,13 @@ class Support:
         far = [apart(mine, recorded)[0] for mine, recorded in zip(own, self._recorded, strict=True)]
         units = self.units or (1.0,)
         segment = int(torch.stack([each / unit for each, unit in zip(far, units, strict=True)]).amax(dim=0).argmax())
-        return min(segment * (SPAN // 2), len(places) - 1 - SPAN)
+        return min(segment * (SEGMENT_SPAN // 2), len(places) - 1 - SEGMENT_SPAN)
 
     @cached_property
     def pace(self) -> float:
         """How far the data gets from one state to the next on average, rests included."""
         first, middle, last = self.segments.chunk(3, dim=1)
-        return float(((middle - first).norm(dim=1) + (last - middle).norm(dim=1)).mean()) / SPAN
+        return float(((middle - first).norm(dim=1) + (last - middle).norm(dim=1)).mean()) / SEGMENT_SPAN
 
     def group(self, number: int) -> Tensor:
         """The segments [N, 3·size] of one position group."""
@@ -167,11 +166,11 @@ def apart(own: Tensor, recorded: Tensor) -> Tensor:
 
 def segments_of(places: Tensor) -> Tensor:
     """Segments of a chunk, half of each shared with the next, the last at its end: [M, H, P] -> [M, n, 3·P]."""
-    middle = SPAN // 2
-    pieces = places.unfold(1, SPAN + 1, middle)  # [M, n, P, SPAN + 1]
-    if (places.shape[1] - 1 - SPAN) % middle:
-        pieces = torch.cat([pieces, places[:, None, -SPAN - 1 :].transpose(2, 3)], dim=1)
-    return pieces[..., [0, middle, SPAN]].transpose(2, 3).flatten(2)
+    middle = SEGMENT_SPAN // 2
+    pieces = places.unfold(1, SEGMENT_SPAN + 1, middle)  # [M, n, P, SEGMENT_SPAN + 1]
+    if (places.shape[1] - 1 - SEGMENT_SPAN) % middle:
+        pieces = torch.cat([pieces, places[:, None, -SEGMENT_SPAN - 1 :].transpose(2, 3)], dim=1)
+    return pieces[..., [0, middle, SEGMENT_SPAN]].transpose(2, 3).flatten(2)
 
 
 def drawn(windows: Windows, count: int, generator: torch.Generator) -> Tensor:
@@ -200,10 +199,9 @@ def _strays(kept: Windows, held: Windows, generator: torch.Generator) -> Array:
 
 def _denser(support: Support, kept: Windows, others: Tensor, generator: torch.Generator) -> Support:
     """Twice as many segments, again and again, until windows of other episodes [M, H, P] lie close to them."""
-    steps = others.diff(dim=1).norm(dim=-1).flatten()
-    close = CLOSE * float(np.quantile(steps.cpu().numpy(), 0.9999))
-    while 2 * len(support.segments) <= len(kept.states) // STATES:
-        if float(np.quantile(support.stray(others).cpu().numpy(), USUAL)) <= close:
+    close = CLOSE * length_of_most(others.diff(dim=1), 0.9999)
+    while 2 * len(support.segments) <= len(kept.states) // STATES_PER_SEGMENT:
+        if float(np.quantile(support.stray(others).cpu().numpy(), USUAL_STRAY)) <= close:
             break
         more = [drawn(kept, SEGMENTS, generator) for _ in range(len(support.segments) // SEGMENTS)]
         support = replace(support, segments=torch.cat([support.segments, *more]))
@@ -217,7 +215,7 @@ def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -
     episodes says little, so that each is measured by all others.
     None where chunks are shorter than a segment. A single episode has to measure itself.
     """
-    if windows.horizon <= SPAN:
+    if windows.horizon <= SEGMENT_SPAN:
         return None
     sizes = tuple(windows.space.sizes)
     generator = torch.Generator(windows.states.device).manual_seed(seed + 1)
@@ -228,15 +226,15 @@ def measure_support(windows: Windows, seed: int = 0, count: int | None = None) -
         support = _denser(support, kept, others, generator)
     if support.sizes:
         far = [np.quantile(each.cpu().numpy(), UNIT) for each in support.strays_of_groups(others)]
-        support = replace(support, units=tuple(max(float(each), LEAST) for each in far))
+        support = replace(support, units=tuple(max(float(each), LEAST_UNIT) for each in far))
     strays = support.stray(others).cpu().numpy()
     folds = [(kept, held)]
     if count is None and not support.sizes and small(windows):
         folds = windows.folds(FOLDS, generator)
         strays = np.concatenate([_strays(*fold, generator) for fold in folds])
         support = replace(support, segments=every(windows))
-    least = NEAREST * float(np.quantile(others.diff(dim=1).norm(dim=-1).cpu().numpy(), 0.9999))
-    if not support.sizes and np.quantile(strays, USUAL) < least:
+    least = LEAST_STRAY * length_of_most(others.diff(dim=1), 0.9999)
+    if not support.sizes and np.quantile(strays, USUAL_STRAY) < least:
         strays = np.maximum(strays, least)
     passages = measure_passages(windows, folds, generator)
-    return replace(support, strays=tuple(float(q) for q in np.quantile(strays, LEVELS)), passages=passages)
+    return replace(support, strays=quantiles(strays), passages=passages)

@@ -18,9 +18,9 @@ from torch.nn.functional import avg_pool1d
 
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import merged_length, split
-from compdiffuser.planning.ground import Ground
-from compdiffuser.planning.roadmap import paced
-from compdiffuser.planning.steering import Course, Steering, cost_of
+from compdiffuser.planning.roads.roadmap import paced
+from compdiffuser.planning.steering.ground import Ground
+from compdiffuser.planning.steering.steering import Course, Steering, cost_of
 
 WIDTH = 4  # a chunk over this is how many states to each side a waypoint moves, and how far off its time it looks
 DOWN, EVEN = 0.25, 9  # steps that a cost moves a state at most; states over which that is evened out

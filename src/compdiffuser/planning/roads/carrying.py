@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from compdiffuser.planning.calibration import Calibration
-from compdiffuser.planning.landmarks import nearest
-from compdiffuser.planning.moves import MOVED, Moves, split_groups
-from compdiffuser.planning.roadmap import Clear, Roadmap, landmarks_for, length, paced
-from compdiffuser.planning.support import Support
+from compdiffuser.planning.recorded.calibration import Calibration
+from compdiffuser.planning.recorded.moves import MOVED, Moves, split_groups
+from compdiffuser.planning.recorded.support import Support
+from compdiffuser.planning.roads.landmarks import nearest
+from compdiffuser.planning.roads.roadmap import Clear, Roadmap, landmarks_for, length, paced
 
-FINE = 0.02  # normalized distance between the states of a way
+STATES_APART = 0.02  # normalized distance between the states of a way
 PUSHES = 32  # segments that tell from where a thing is moved
 
 
@@ -122,14 +122,14 @@ class Carrying:
     def _along(
         self, number: int, ends: Sequence[tuple[Tensor, Tensor]], straight: float = MOVED
     ) -> list[Tensor | None]:
-        """For each pair of places, the way [n, size] of one group between them, in states about `FINE` apart.
+        """For each pair of places, the way [n, size] of one group between them, in states about `STATES_APART` apart.
 
         Places no further apart than `straight` are joined by a straight line.
         """
         far = [pair for pair in ends if not _within(straight, *pair)]
         found = iter(self.roadmaps[number].ways(*map(torch.stack, zip(*far, strict=True))) if far else ())
         ways = [torch.stack(pair) if _within(straight, *pair) else next(found) for pair in ends]
-        return [None if way is None else paced(way, 2 + int(length(way) / FINE)) for way in ways]
+        return [None if way is None else paced(way, 2 + int(length(way) / STATES_APART)) for way in ways]
 
 
 class Errand:
@@ -152,7 +152,7 @@ class Errand:
             return
         followed = torch.stack([self.agent_at(place) for place in carry])
         apart = torch.stack([walk[-1], followed[0]])
-        behind = 2 + int(length(apart) / FINE)
+        behind = 2 + int(length(apart) / STATES_APART)
         path = torch.cat([walk, paced(apart, behind)[1:], followed[1:]])[: len(walk) - 1 + len(carry)]
         for other, place in enumerate(self.here):
             self._pieces[other].append(place.expand(len(path), -1))

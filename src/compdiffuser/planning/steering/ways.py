@@ -14,14 +14,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from compdiffuser.planning.carrying import Carrying
-from compdiffuser.planning.ground import Ground
-from compdiffuser.planning.moves import split_groups
-from compdiffuser.planning.roadmap import Roadmap, paced
-from compdiffuser.planning.steering import Course, Steering, cost_of
+from compdiffuser.planning.recorded.moves import split_groups
+from compdiffuser.planning.roads.carrying import Carrying
+from compdiffuser.planning.roads.roadmap import Roadmap, length, paced
+from compdiffuser.planning.steering.ground import Ground
+from compdiffuser.planning.steering.steering import Course, Steering, cost_of
 from compdiffuser.types import Array
 
-APART = 4.0  # radii of the roadmap that two ways lie apart somewhere, at least
+WAYS_APART = 4.0  # radii of the roadmap that two ways lie apart somewhere, at least
 DEARER = 4.0  # how many times more edges beside an earlier way cost
 TRIES = 3  # ways looked for, for each that is wanted
 POINTS = 256  # of a way, where two are compared
@@ -70,7 +70,7 @@ class Steered:
             way = self._way(roadmap, start, goal)
             if way is None:
                 break
-            if all(differ(way.places, other.places, APART * roadmap.radius) for other in found):
+            if all(differ(way.places, other.places, WAYS_APART * roadmap.radius) for other in found):
                 found.append(way)
             if len(found) == count:
                 break
@@ -95,9 +95,8 @@ class Steered:
                 return None
             legs.append(leg)
             here = leg[-1]
-        lengths = [self._length(leg) for leg in legs]
-        marks = [sum(lengths[: number + 1]) / max(sum(lengths), 1e-9) for number in range(len(legs) - 1)]
-        return Way(torch.cat(legs), tuple(marks))
+        # As states at an even pace are spread over it.
+        return Way(torch.cat(legs), _marks([length(leg, self.ground.space.sizes) for leg in legs]))
 
     def _stops(self) -> list[Callable[[Tensor], Tensor]]:
         """For each waypoint, where everything is to be when it is passed, from where everything was before."""
@@ -117,11 +116,6 @@ class Steered:
 
             stops.append(there)
         return stops
-
-    def _length(self, way: Tensor) -> float:
-        """As states at an even pace are spread over it."""
-        parts = way.diff(dim=0).split(self.ground.space.sizes, dim=1)
-        return float(torch.stack([part.norm(dim=1) for part in parts]).amax(dim=0).sum())
 
 
 @dataclass(frozen=True)
@@ -172,7 +166,11 @@ def _even(count: int) -> tuple[float, ...]:
 
 def straight(stops: Sequence[Tensor]) -> tuple[float, ...]:
     """Marks of waypoints on straight lines through places [P], the first and the last of which are the ends."""
-    lengths = [float((there - here).norm()) for here, there in pairwise(stops)]
+    return _marks([float((there - here).norm()) for here, there in pairwise(stops)])
+
+
+def _marks(lengths: Sequence[float]) -> tuple[float, ...]:
+    """After which share of a way each of its legs but the last ends."""
     return tuple(sum(lengths[: number + 1]) / max(sum(lengths), 1e-9) for number in range(len(lengths) - 1))
 
 

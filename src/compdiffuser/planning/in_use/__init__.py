@@ -1,0 +1,1 @@
+"""Plans in use: chosen among others, repaired where something is new, and kept for who asks the same again."""

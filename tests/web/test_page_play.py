@@ -11,10 +11,35 @@ def at(page) -> float:
     return float(page.locator(".timeline input").first.input_value())
 
 
-def scrub(page, milliseconds: float) -> None:
+def scrub(page, to: float) -> None:
     page.locator(".timeline input").first.evaluate(
-        "(range, to) => { range.value = to; range.dispatchEvent(new Event('input')); }", milliseconds
+        "(range, to) => { range.value = to; range.dispatchEvent(new Event('input')); }", to
     )
+
+
+# A time line without a server: films of so many rounds and steps, scrubbed to the plan, into the drive and to the end.
+SCRUBBED = """async ([rounds, steps]) => {
+  const { Film } = await import('/static/film.js');
+  const { Timeline } = await import('/static/timeline.js');
+  const seen = {};
+  for (const round of rounds) for (const step of steps) {
+    const film = new Film();
+    for (let i = 0; i < round; i += 1) film.addFrame({ rows: [], points: [], text: 'a round' });
+    film.addPlan('the plan');
+    const line = new Timeline('of a test', () => {});
+    const to = (value) => {
+      line.range.value = value;
+      line.range.dispatchEvent(new Event('input'));
+      return line.when.textContent;
+    };
+    line.load(film);
+    const cut = line.range.valueAsNumber;
+    film.addSteps(Array.from({ length: step }, (_, i) => [i, 0]));
+    line.load(film);
+    seen[[round, step]] = [to(cut), to(cut + Number(line.range.step)), to(line.range.max)];
+  }
+  return seen;
+}"""
 
 
 def test_denoising_and_drive_can_be_played_paused_scrubbed_and_slowed(page):
@@ -46,11 +71,22 @@ def test_denoising_and_drive_can_be_played_paused_scrubbed_and_slowed(page):
     assert len(part) < len(whole)
     ring = page.locator(".mark.goal .disc").evaluate("disc => getComputedStyle(disc).fill")
     assert ring == "none", "the agent does not cover its goal"
-    scrub(page, cut - 1)  # a range holds whole milliseconds, and may have rounded up into the drive
+    scrub(page, cut)
+    assert when.inner_text() == "denoising: the plan"
     assert page.locator("circle.agent").count() == 0
     page.locator(".timeline input").focus()
     page.keyboard.press("End")
     assert page.locator("path.driven").get_attribute("d") == whole
+
+
+def test_the_plan_and_every_end_of_a_drive_can_be_scrubbed_to_however_many_rounds_were_sent(page):
+    rounds, steps = range(1, 61), (2, 7, 8, 9, 10, 11, 12)
+    seen = page.evaluate(SCRUBBED, [list(rounds), list(steps)])
+    assert seen == {
+        f"{round},{step}": ["denoising: the plan", "drive: step 0", f"drive: step {step - 1}"]
+        for round in rounds
+        for step in steps
+    }
 
 
 def test_the_map_has_axes_a_scale_coordinates_and_changes_can_be_taken_back(page):

@@ -2,6 +2,7 @@
 
 import pytest
 from browser import PATIENCE, POSED, QUICK, SOCCER, open_page, plan, planned, position, served, where
+from playwright.sync_api import expect
 from test_things import bare
 
 pytestmark = pytest.mark.slow
@@ -39,6 +40,27 @@ SCRUBBED = """async ([rounds, steps]) => {
     seen[[round, step]] = [to(cut), to(cut + Number(line.range.step)), to(line.range.max)];
   }
   return seen;
+}"""
+
+# Steps of a drive arrive before and after someone scrubs, and after Play is pressed: where the time line is.
+ARRIVING = """async () => {
+  const { Film } = await import('/static/film.js');
+  const { Timeline } = await import('/static/timeline.js');
+  const film = new Film();
+  const line = new Timeline('of a test', () => {});
+  film.addPlan('the plan');
+  line.load(film, true);
+  const arrive = () => {
+    film.addSteps([[0, 0], [1, 0]]);
+    line.grown(true);
+    return line.when.textContent;
+  };
+  const followed = arrive();
+  line.range.value = 0;
+  line.range.dispatchEvent(new Event('input'));
+  const held = [line.when.textContent, arrive(), arrive()];
+  line.play();
+  return [followed, held, arrive()];
 }"""
 
 
@@ -87,6 +109,23 @@ def test_the_plan_and_every_end_of_a_drive_can_be_scrubbed_to_however_many_round
         for round in rounds
         for step in steps
     }
+
+
+def test_what_arrives_does_not_move_a_time_line_that_someone_has_scrubbed(page):
+    followed, held, played = page.evaluate(ARRIVING)
+    assert (followed, held, played) == ("drive: step 1", ["denoising: the plan"] * 3, "drive: step 7")
+    page.fill("#steps", "64")
+    page.select_option("#chunks", "16")
+    page.click("#plan")
+    page.locator("article[data-frames]").wait_for()
+    scrub(page, 0)
+    frames, first = int(page.locator("article").get_attribute("data-frames")), page.locator(".when").inner_text()
+    page.wait_for_function("frames => document.querySelector('article').dataset.frames > frames + 1", arg=frames)
+    assert (at(page), page.locator(".when").inner_text()) == (0, first)
+    page.click(".play")
+    expect(page.locator(".when")).not_to_have_text(first)
+    page.click("#plan")
+    page.locator(".state", has_text="stopped").wait_for()
 
 
 def test_the_map_has_axes_a_scale_coordinates_and_changes_can_be_taken_back(page):

@@ -1,5 +1,5 @@
-// Play, pause, scrub and speed for one film. While something is under way it follows the newest moment. Times are
-// ticks of the film.
+// Play, pause, scrub and speed for one film. While something is under way it follows the newest moment, until someone
+// pauses or scrubs. Times are ticks of the film.
 
 import { RATE } from "./film.js";
 
@@ -48,9 +48,10 @@ export class Timeline {
 
   /** Something was added. The newest round of denoising is shown at once, steps of a drive at their own pace. */
   grown(driving) {
-    if (this.live && !driving) this.seek(this.film.ticks);
-    else if (this.live && still()) this.seek(this.film.ticks);
-    else if (this.live && !this.playing && !this.held) this.play();
+    if (this.live && !this.held) {
+      if (!driving || still()) this.seek(this.film.ticks);
+      else if (!this.playing) this.play();
+    }
     this.refresh();
   }
 

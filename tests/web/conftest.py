@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from browser import INSTALL, LINK, MODEL, POSED, SOCCER, WAYS, browsing, chromium, using
+from browser import INSTALL, LINK, MODEL, PATIENCE, POSED, SOCCER, WAYS, browsing, chromium, using
 from live import client, serving
 
 from compdiffuser.data.normalizer import Normalizer
@@ -85,8 +85,9 @@ def arena():
 def browser():
     if chromium() is None:
         pytest.skip(INSTALL)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright, browsing(playwright) as browser:
         yield browser
 

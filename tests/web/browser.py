@@ -107,6 +107,25 @@ def plan(page):
     return planned(page)
 
 
+def planned_anew(page, button: str):
+    """Press a button that makes another plan, and wait for that one; the one before is not mistaken for it."""
+    page.evaluate("for (const pane of document.querySelectorAll('article')) delete pane.dataset.frames")
+    page.click(button)
+    page.locator("article[data-frames]").first.wait_for()
+    return planned(page)
+
+
+def watch_refusals(mark) -> None:
+    """Let the page remember, in `refused`, that a mark was refused; the mark itself shows it for a moment only."""
+    mark.evaluate(
+        """mark => {
+          window.refused = false;
+          new MutationObserver(() => { window.refused ||= mark.classList.contains('refused'); })
+            .observe(mark, { attributeFilter: ['class'] });
+        }"""
+    )
+
+
 def saved(page, kind: str) -> bytes:
     with page.expect_download() as download:
         page.click(f"[data-export={kind}]")

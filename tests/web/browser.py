@@ -18,7 +18,8 @@ WAYS = "pointmaze-medium-stitch-v0"  # a maze with more than one way
 SOCCER, POSED = "antsoccer-arena-stitch-v0", "antsoccer-arena-stitch-v0-17d"
 LINK = f"#model={MODEL}&start=-1,1&goal=-1,-1&a=auto,8,autoregressive,10,8,0"
 QUICK = LINK.replace("auto,8,autoregressive,10,8", "5,4,autoregressive,6,3")  # where a plan need not be good
-PATIENCE = 60_000  # milliseconds; a plan here takes about one second on a free core
+PATIENCE = 180_000  # milliseconds; a plan here takes about one second on a free core
+PLANNING = PATIENCE / 2000  # seconds that a server plans for; its answer must come before the page's test gives up
 
 
 def chromium() -> str | None:

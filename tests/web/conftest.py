@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from browser import INSTALL, LINK, MODEL, PATIENCE, POSED, SOCCER, WAYS, browsing, chromium, using
+from browser import INSTALL, LINK, MODEL, PATIENCE, PLANNING, POSED, SOCCER, WAYS, browsing, chromium, using
 from live import client, serving
 
 from compdiffuser.data.normalizer import Normalizer
@@ -59,7 +59,7 @@ def tiny_client(address):
 
 
 def _shipped(*models: str) -> Iterator[str]:
-    with serving(Settings(), Library(models, "cpu")) as (address, _):
+    with serving(Settings(timeout=PLANNING), Library(models, "cpu")) as (address, _):
         yield address
 
 

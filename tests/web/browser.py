@@ -108,6 +108,17 @@ def plan(page):
     return planned(page)
 
 
+def length(page) -> int:
+    """How long the time line is by now, in ticks; a step of a drive takes one."""
+    return int(page.locator(".timeline input").first.get_attribute("max"))
+
+
+def scrub(page, to: float) -> None:
+    page.locator(".timeline input").first.evaluate(
+        "(range, to) => { range.value = to; range.dispatchEvent(new Event('input')); }", to
+    )
+
+
 def planned_anew(page, button: str):
     """Press a button that makes another plan, and wait for that one; the one before is not mistaken for it."""
     page.evaluate("for (const pane of document.querySelectorAll('article')) delete pane.dataset.frames")

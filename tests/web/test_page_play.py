@@ -1,7 +1,7 @@
 """The page in a real Chromium: time line, map, undo and words; several things on one map, and planners of one's own."""
 
 import pytest
-from browser import PATIENCE, POSED, QUICK, SOCCER, open_page, plan, planned, position, served, where
+from browser import PATIENCE, POSED, QUICK, SOCCER, open_page, plan, planned, position, scrub, served, where
 from playwright.sync_api import expect
 from test_things import bare
 
@@ -10,12 +10,6 @@ pytestmark = pytest.mark.slow
 
 def at(page) -> float:
     return float(page.locator(".timeline input").first.input_value())
-
-
-def scrub(page, to: float) -> None:
-    page.locator(".timeline input").first.evaluate(
-        "(range, to) => { range.value = to; range.dispatchEvent(new Event('input')); }", to
-    )
 
 
 # A time line without a server: films of so many rounds and steps, scrubbed to the plan, into the drive and to the end.

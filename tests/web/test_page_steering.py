@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from browser import PATIENCE, WAYS, open_page, plan, planned, using, watch_refusals, where
+from browser import PATIENCE, WAYS, length, open_page, plan, planned, scrub, using, watch_refusals, where
 from playwright.sync_api import expect
 
 from compdiffuser.planning.regions import region
@@ -158,9 +158,9 @@ def test_a_region_drawn_during_a_drive_repairs_the_plan_and_the_agent_arrives(br
     chunks = plan(page)
     way = places(page)
     ahead = way[len(way) * 5 // 8]
-    page.select_option(".speed select", "0.1")  # slow enough for all that is done on the way
+    cut = length(page)
     page.click("#drive")
-    page.locator("circle.agent").wait_for()
+    hold(page, cut + 10)
     draw(page, "disc", ahead, (ahead[0] + 0.9, ahead[1]))
     text = asked(page, "avoid")
     assert text.startswith("disc:")
@@ -178,10 +178,10 @@ def test_a_region_drawn_during_a_drive_repairs_the_plan_and_the_agent_arrives(br
     context.close()
 
 
-def scrub(page, share: float) -> None:
-    page.locator(".timeline input").evaluate(
-        "(range, share) => { range.value = share * range.max; range.dispatchEvent(new Event('input')); }", share
-    )
+def hold(page, ticks: int) -> None:
+    """Wait for a time of a film that still comes, and stay there, however far it has been played by then."""
+    page.wait_for_function("ticks => document.querySelector('.timeline input').max >= ticks", arg=ticks)
+    scrub(page, ticks)
 
 
 def with_waypoint(request) -> bool:
@@ -191,15 +191,15 @@ def with_waypoint(request) -> bool:
 
 def change_on_the_way(page, center, stop) -> None:
     """Back in the drive, the region is dragged elsewhere while a waypoint comes; then the region goes."""
-    scrub(page, 0.7)
+    scrub(page, 0.7 * length(page))
     page.select_option(".speed select", "0.1")
     drag(page, center, (center[0], center[1] + 2))
     with page.expect_request(with_waypoint) as sent:
         page.click("#tool-waypoint")
         page.mouse.click(*where(page, *stop))
-    scrub(page, 0.7)  # and stay there while the drive comes
+    scrub(page, 0.7 * length(page))  # and stay there while the drive comes
     expect(page.locator("article .state")).to_contain_text("The agent")
-    scrub(page, 1)
+    scrub(page, length(page))
     before = len(sent.value.post_data_json["made"])  # plans of the drive so far
     assert "repair" in page.locator(".replan").nth(before).get_attribute("class")
     x, y = (float(part) for part in asked(page, "via").split(","))
@@ -207,7 +207,7 @@ def change_on_the_way(page, center, stop) -> None:
     assert min((a - x) ** 2 + (b - y) ** 2 for a, b in new) < 1, "the waypoint is passed"
     uncertified = "uncertified" in page.locator(".replan").nth(before).get_attribute("class")
     assert uncertified or room(new, asked(page, "avoid")) >= 0, "a certified plan keeps out of the region"
-    scrub(page, 0.95)
+    scrub(page, 0.95 * length(page))
     page.select_option(".speed select", "4")
     page.locator("g.region").focus()
     with page.expect_request("**/v1/drive") as sent:

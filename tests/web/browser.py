@@ -18,7 +18,8 @@ WAYS = "pointmaze-medium-stitch-v0"  # a maze with more than one way
 SOCCER, POSED = "antsoccer-arena-stitch-v0", "antsoccer-arena-stitch-v0-17d"
 LINK = f"#model={MODEL}&start=-1,1&goal=-1,-1&a=auto,8,autoregressive,10,8,0"
 QUICK = LINK.replace("auto,8,autoregressive,10,8", "5,4,autoregressive,6,3")  # where a plan need not be good
-PATIENCE = 60_000  # milliseconds; a plan here takes about one second on a free core
+PATIENCE = 180_000  # milliseconds; a plan here takes about one second on a free core
+PLANNING = PATIENCE / 2000  # seconds that a server plans for; its answer must come before the page's test gives up
 
 
 def chromium() -> str | None:
@@ -105,6 +106,36 @@ def planned(page):
 def plan(page):
     page.click("#plan")
     return planned(page)
+
+
+def length(page) -> int:
+    """How long the time line is by now, in ticks; a step of a drive takes one."""
+    return int(page.locator(".timeline input").first.get_attribute("max"))
+
+
+def scrub(page, to: float) -> None:
+    page.locator(".timeline input").first.evaluate(
+        "(range, to) => { range.value = to; range.dispatchEvent(new Event('input')); }", to
+    )
+
+
+def planned_anew(page, button: str):
+    """Press a button that makes another plan, and wait for that one; the one before is not mistaken for it."""
+    page.evaluate("for (const pane of document.querySelectorAll('article')) delete pane.dataset.frames")
+    page.click(button)
+    page.locator("article[data-frames]").first.wait_for()
+    return planned(page)
+
+
+def watch_refusals(mark) -> None:
+    """Let the page remember, in `refused`, that a mark was refused; the mark itself shows it for a moment only."""
+    mark.evaluate(
+        """mark => {
+          window.refused = false;
+          new MutationObserver(() => { window.refused ||= mark.classList.contains('refused'); })
+            .observe(mark, { attributeFilter: ['class'] });
+        }"""
+    )
 
 
 def saved(page, kind: str) -> bytes:

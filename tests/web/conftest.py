@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from browser import INSTALL, LINK, MODEL, POSED, SOCCER, WAYS, browsing, chromium, using
+from browser import INSTALL, LINK, MODEL, PATIENCE, PLANNING, POSED, SOCCER, WAYS, browsing, chromium, using
 from live import client, serving
 
 from compdiffuser.data.normalizer import Normalizer
@@ -59,7 +59,7 @@ def tiny_client(address):
 
 
 def _shipped(*models: str) -> Iterator[str]:
-    with serving(Settings(), Library(models, "cpu")) as (address, _):
+    with serving(Settings(timeout=PLANNING), Library(models, "cpu")) as (address, _):
         yield address
 
 
@@ -85,8 +85,9 @@ def arena():
 def browser():
     if chromium() is None:
         pytest.skip(INSTALL)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright, browsing(playwright) as browser:
         yield browser
 

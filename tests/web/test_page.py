@@ -1,7 +1,7 @@
 """The page in a real Chromium: placing, planning and driving, by mouse and by keyboard."""
 
 import pytest
-from browser import QUICK, plan, planned, position, using, where
+from browser import QUICK, plan, planned, planned_anew, position, using, watch_refusals, where
 
 pytestmark = pytest.mark.slow
 
@@ -70,10 +70,11 @@ def test_everything_can_be_done_by_keyboard(quick_page):
     page.keyboard.press("Shift+ArrowRight")
     assert position(page, "start") == (0.25, 1)
     assert start.get_attribute("aria-valuetext") == "x 0.25, y 1"
+    watch_refusals(start)
     page.keyboard.press("Shift+ArrowDown")
     assert "The start cannot stand in a wall. Choose another place." in page.locator("#hint").inner_text()
     assert position(page, "start") == (0.25, 1)
-    assert "refused" in start.get_attribute("class")
+    assert page.evaluate("refused")
     page.locator(".mark.start:not(.refused)").wait_for()
     page.locator("#plan").focus()
     page.keyboard.press("Enter")
@@ -105,12 +106,8 @@ def test_walls_refuse_marks_with_a_hint(page):
 @pytest.mark.long
 def test_same_again_is_the_same_and_another_is_another(page):
     first = plan(page)
-    page.click("#again")
-    page.locator("#plan", has_text="Stop").wait_for()
-    assert planned(page) == first
-    page.click("#another")
-    page.locator("#plan", has_text="Stop").wait_for()
-    assert planned(page) != first
+    assert planned_anew(page, "#again") == first
+    assert planned_anew(page, "#another") != first
     assert page.locator("#seed").input_value() == "1"
 
 

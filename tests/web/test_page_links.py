@@ -6,7 +6,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from browser import LINK, MODEL, PATIENCE, open_page, plan, planned, position, saved
+from browser import LINK, MODEL, PATIENCE, open_page, plan, planned, planned_anew, position, saved
 from live import get, serving
 
 from compdiffuser.compose import ORDERS
@@ -103,9 +103,7 @@ def test_settings_that_a_model_does_not_have_fall_back_and_same_again_is_the_pla
     chunks = plan(page)
     page.fill("#seed", "5")
     page.locator("#seed").blur()
-    page.click("#again")
-    page.locator("#plan", has_text="Stop").wait_for()
-    assert planned(page) == chunks
+    assert planned_anew(page, "#again") == chunks
     assert page.locator("#seed").input_value() == "0"
     page.fill("#seed", "-1")
     page.click("#plan")

@@ -1,7 +1,8 @@
 """The page in a real Chromium: time line, map, undo and words; several things on one map, and planners of one's own."""
 
 import pytest
-from browser import PATIENCE, POSED, QUICK, SOCCER, open_page, plan, planned, position, served, where
+from browser import PATIENCE, POSED, QUICK, SOCCER, open_page, plan, planned, position, scrub, served, where
+from playwright.sync_api import expect
 from test_things import bare
 
 pytestmark = pytest.mark.slow
@@ -11,10 +12,50 @@ def at(page) -> float:
     return float(page.locator(".timeline input").first.input_value())
 
 
-def scrub(page, milliseconds: float) -> None:
-    page.locator(".timeline input").first.evaluate(
-        "(range, to) => { range.value = to; range.dispatchEvent(new Event('input')); }", milliseconds
-    )
+# A time line without a server: films of so many rounds and steps, scrubbed to the plan, into the drive and to the end.
+SCRUBBED = """async ([rounds, steps]) => {
+  const { Film } = await import('/static/film.js');
+  const { Timeline } = await import('/static/timeline.js');
+  const seen = {};
+  for (const round of rounds) for (const step of steps) {
+    const film = new Film();
+    for (let i = 0; i < round; i += 1) film.addFrame({ rows: [], points: [], text: 'a round' });
+    film.addPlan('the plan');
+    const line = new Timeline('of a test', () => {});
+    const to = (value) => {
+      line.range.value = value;
+      line.range.dispatchEvent(new Event('input'));
+      return line.when.textContent;
+    };
+    line.load(film);
+    const cut = line.range.valueAsNumber;
+    film.addSteps(Array.from({ length: step }, (_, i) => [i, 0]));
+    line.load(film);
+    seen[[round, step]] = [to(cut), to(cut + Number(line.range.step)), to(line.range.max)];
+  }
+  return seen;
+}"""
+
+# Steps of a drive arrive before and after someone scrubs, and after Play is pressed: where the time line is.
+ARRIVING = """async () => {
+  const { Film } = await import('/static/film.js');
+  const { Timeline } = await import('/static/timeline.js');
+  const film = new Film();
+  const line = new Timeline('of a test', () => {});
+  film.addPlan('the plan');
+  line.load(film, true);
+  const arrive = () => {
+    film.addSteps([[0, 0], [1, 0]]);
+    line.grown(true);
+    return line.when.textContent;
+  };
+  const followed = arrive();
+  line.range.value = 0;
+  line.range.dispatchEvent(new Event('input'));
+  const held = [line.when.textContent, arrive(), arrive()];
+  line.play();
+  return [followed, held, arrive()];
+}"""
 
 
 def test_denoising_and_drive_can_be_played_paused_scrubbed_and_slowed(page):
@@ -46,11 +87,39 @@ def test_denoising_and_drive_can_be_played_paused_scrubbed_and_slowed(page):
     assert len(part) < len(whole)
     ring = page.locator(".mark.goal .disc").evaluate("disc => getComputedStyle(disc).fill")
     assert ring == "none", "the agent does not cover its goal"
-    scrub(page, cut - 1)  # a range holds whole milliseconds, and may have rounded up into the drive
+    scrub(page, cut)
+    assert when.inner_text() == "denoising: the plan"
     assert page.locator("circle.agent").count() == 0
     page.locator(".timeline input").focus()
     page.keyboard.press("End")
     assert page.locator("path.driven").get_attribute("d") == whole
+
+
+def test_the_plan_and_every_end_of_a_drive_can_be_scrubbed_to_however_many_rounds_were_sent(page):
+    rounds, steps = range(1, 61), (2, 7, 8, 9, 10, 11, 12)
+    seen = page.evaluate(SCRUBBED, [list(rounds), list(steps)])
+    assert seen == {
+        f"{round},{step}": ["denoising: the plan", "drive: step 0", f"drive: step {step - 1}"]
+        for round in rounds
+        for step in steps
+    }
+
+
+def test_what_arrives_does_not_move_a_time_line_that_someone_has_scrubbed(page):
+    followed, held, played = page.evaluate(ARRIVING)
+    assert (followed, held, played) == ("drive: step 1", ["denoising: the plan"] * 3, "drive: step 7")
+    page.fill("#steps", "64")
+    page.select_option("#chunks", "16")
+    page.click("#plan")
+    page.locator("article[data-frames]").wait_for()
+    scrub(page, 0)
+    frames, first = int(page.locator("article").get_attribute("data-frames")), page.locator(".when").inner_text()
+    page.wait_for_function("frames => document.querySelector('article').dataset.frames > frames + 1", arg=frames)
+    assert (at(page), page.locator(".when").inner_text()) == (0, first)
+    page.click(".play")
+    expect(page.locator(".when")).not_to_have_text(first)
+    page.click("#plan")
+    page.locator(".state", has_text="stopped").wait_for()
 
 
 def test_the_map_has_axes_a_scale_coordinates_and_changes_can_be_taken_back(page):

@@ -74,7 +74,7 @@ SLOW = """async () => {
   const range = document.querySelector('.timeline input');
   for (let i = 0; i < 500 && document.querySelector('.space'); i += 1) {
     await new Promise((next) => setTimeout(next, 40));
-    range.value = 1000 + i;
+    range.value = i;
     range.dispatchEvent(new Event('input'));
   }
 }"""

@@ -1,7 +1,8 @@
 // What happened, kept: every round of denoising and every step of a drive, to be looked at again at any speed.
 
-const FRAME_SECONDS = 0.1; // that a round of denoising is shown
-const STEP_SECONDS = 1 / 120; // that a step of a drive is shown
+export const RATE = 120; // ticks in a second; moments last whole ticks, so that sums of them are exact
+const FRAME_TICKS = 12; // that a round of denoising is shown
+const STEP_TICKS = 1; // that a step of a drive is shown
 const MOST_FRAMES = 2000; // later ones are shown but not kept
 
 export class Film {
@@ -25,27 +26,27 @@ export class Film {
     return cut;
   }
 
-  /** A moment is what is shown at some time: `end` is when it ends, in seconds of its part. */
-  #add(list, moment, seconds) {
-    list.push({ ...moment, end: (list.at(-1)?.end ?? 0) + seconds });
+  /** A moment is what is shown at some time: `end` is when it ends, in ticks of its part. */
+  #add(list, moment, ticks) {
+    list.push({ ...moment, end: (list.at(-1)?.end ?? 0) + ticks });
   }
 
   addFrame(frame, driving = false) {
     const list = driving ? this.steps : this.frames;
     if (list.length >= MOST_FRAMES && !driving) return;
     const packed = { ...frame, rows: Uint16Array.from(frame.rows), points: Int32Array.from(frame.points) };
-    this.#add(list, { frame: packed, text: frame.text, step: this.states.length, replans: this.replans.length }, FRAME_SECONDS);
+    this.#add(list, { frame: packed, text: frame.text, step: this.states.length, replans: this.replans.length }, FRAME_TICKS);
   }
 
   addPlan(text) {
-    this.#add(this.frames, { plan: true, text }, 4 * FRAME_SECONDS);
+    this.#add(this.frames, { plan: true, text }, 4 * FRAME_TICKS);
   }
 
   addSteps(states, qpos = []) {
     states.forEach((state, i) => {
       this.states.push(state);
       this.qpos.push(qpos[i] ?? null);
-      this.#add(this.steps, { step: this.states.length, replans: this.replans.length, text: `step ${this.states.length - 1}` }, STEP_SECONDS);
+      this.#add(this.steps, { step: this.states.length, replans: this.replans.length, text: `step ${this.states.length - 1}` }, STEP_TICKS);
     });
   }
 
@@ -53,16 +54,16 @@ export class Film {
     this.replans.push(replan);
   }
 
-  /** Seconds until the drive begins, and altogether. */
+  /** Ticks until the drive begins, and altogether. */
   get cut() { return this.frames.at(-1)?.end ?? 0; }
 
-  get seconds() { return this.cut + (this.steps.at(-1)?.end ?? 0); }
+  get ticks() { return this.cut + (this.steps.at(-1)?.end ?? 0); }
 
   /** What is shown at a time; `share` says how much of a step of the drive has passed. */
-  at(seconds) {
-    const driving = this.steps.length > 0 && seconds > this.cut;
+  at(ticks) {
+    const driving = this.steps.length > 0 && ticks > this.cut;
     const list = driving ? this.steps : this.frames;
-    const time = driving ? seconds - this.cut : seconds;
+    const time = driving ? ticks - this.cut : ticks;
     let [low, high] = [0, list.length - 1];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -71,7 +72,7 @@ export class Film {
     }
     const moment = list[low];
     if (!moment) return null;
-    const share = moment.frame ? 1 : Math.min(1, Math.max(0, 1 - (moment.end - time) / STEP_SECONDS));
+    const share = moment.frame ? 1 : Math.min(1, Math.max(0, 1 - (moment.end - time) / STEP_TICKS));
     return { ...moment, driving, share };
   }
 }

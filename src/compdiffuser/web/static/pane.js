@@ -203,7 +203,7 @@ export class Pane {
   bring({ plan, film, outcome }) {
     Object.assign(this, { plan, film, outcome });
     this.timeline.load(film);
-    this.timeline.seek(film.seconds);
+    this.timeline.seek(film.ticks);
     const facts = [`K ${plan.n_chunks}`, `${plan.length.toFixed(0)} m`, `${plan.seconds.toFixed(1)} s`].join(" · ");
     this.say(`${plan.ok ? "certified" : "not certified"} · ${facts}`, plan.ok ? "good" : "bad");
   }
@@ -251,7 +251,7 @@ export class Pane {
     this.failed = false;
     this.board.endDrive();
     timeline.load(film, true);
-    timeline.seek(film.seconds);
+    timeline.seek(film.ticks);
     let known = film.states.length - 1;
     let why = "";
     const listeners = {

@@ -1,25 +1,32 @@
 """Convolutions over time as matrix products, with the parameters and answers of `torch.nn`'s.
 
 The states that a kernel sees are laid side by side, [M, L, k·C], and multiplied with its weights: one large product.
+Weights lie in memory as the product reads them, so that neither they nor their gradients are turned around.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 
 class Convolution(nn.Conv1d):
     """[M, C, L] -> [M, C', L'], with a stride and padding of zeros."""
 
+    def __init__(self, channels: int, wider: int, size: int, *, stride: int = 1, padding: int = 0) -> None:
+        super().__init__(channels, wider, size, stride=stride, padding=padding)
+        self.weight = _lying(self.weight, (0, 2, 1))
+
     def forward(self, x: Tensor) -> Tensor:
         size, stride, padding = self.kernel_size[0], self.stride[0], int(self.padding[0])
-        states = functional.pad(x.transpose(1, 2), (0, 0, padding, padding))
-        length = (states.shape[1] - size) // stride + 1
-        last = stride * (length - 1) + 1
-        seen = torch.cat([states[:, begin : begin + last : stride] for begin in range(size)], dim=2)
-        return functional.linear(seen, self.weight.transpose(1, 2).flatten(1), self.bias).transpose(1, 2)
+        states = x.transpose(1, 2)
+        if size > 1:
+            states = beside(functional.pad(_cast(states), (0, 0, padding, padding)), size, stride)
+        return functional.linear(states, self.weight.transpose(1, 2).flatten(1), self.bias).transpose(1, 2)
 
 
 class Doubling(nn.ConvTranspose1d):
@@ -27,6 +34,7 @@ class Doubling(nn.ConvTranspose1d):
 
     def __init__(self, channels: int) -> None:
         super().__init__(channels, channels, 4, stride=2, padding=1)
+        self.weight = _lying(self.weight, (2, 1, 0))
 
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
         states = x.transpose(1, 2)
@@ -36,3 +44,47 @@ class Doubling(nn.ConvTranspose1d):
         odd = odd + functional.pad(later, (0, 0, 0, 1))[:, 1:]
         doubled = torch.stack([even, odd], dim=2).flatten(1, 2)
         return (doubled if self.bias is None else doubled + self.bias).transpose(1, 2)
+
+
+def beside(states: Tensor, size: int, stride: int) -> Tensor:
+    """Every `stride`-th run of `size` states, laid side by side. [M, L, C] -> [M, L', size·C]"""
+    if torch.is_grad_enabled():
+        laid: Tensor = _Beside.apply(states, size, stride)
+        return laid
+    return _laid(states, size, stride)
+
+
+class _Beside(torch.autograd.Function):
+    """`beside` with a backward pass of sums; that of PyTorch's `unfold` scatters."""
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, size: int, stride: int) -> Tensor:
+        ctx.length, ctx.size, ctx.stride = states.shape[1], size, stride
+        return _laid(states, size, stride)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        parts = gradient.unflatten(2, (ctx.size, -1)).unbind(2)
+        summed = gradient.new_zeros(gradient.shape[0], ctx.length, parts[0].shape[2])
+        last = ctx.stride * (gradient.shape[1] - 1) + 1
+        for begin, part in enumerate(parts):
+            summed[:, begin : begin + last : ctx.stride] += part
+        return summed, None, None
+
+
+def _laid(states: Tensor, size: int, stride: int) -> Tensor:
+    # A compiler then computes the states once, and not anew for every place in which one lies.
+    return states.unfold(1, size, stride).transpose(2, 3).flatten(2)
+
+
+def _cast(states: Tensor) -> Tensor:
+    """States in the precision of the product that follows, before they are copied."""
+    device = states.device.type
+    return states.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else states
+
+
+def _lying(weight: Tensor, order: tuple[int, int, int]) -> nn.Parameter:
+    """The same parameter, whose values lie in memory in another order of dimensions."""
+    back = [order.index(dim) for dim in range(3)]
+    return nn.Parameter(weight.detach().permute(order).contiguous().permute(back))

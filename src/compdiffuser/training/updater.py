@@ -84,6 +84,8 @@ class Updater:
             torch.cuda.current_stream().wait_stream(self.stream)
         else:
             self._updates()
+        if self.config.ema_every > 1 and step % self.config.ema_every == 0:
+            self._average()
 
     def mean_loss(self, updates: int) -> list[float]:
         """The loss and its parts, means over the `updates` since the last call; reading them waits for the GPU."""
@@ -129,14 +131,18 @@ class Updater:
         # Without gradients of the last update, the next backward pass writes them instead of adding to them.
         self.optimizer.zero_grad(set_to_none=True)
         self.learner.after_update()
-        if self.config.ema is not None:
-            with torch.no_grad():  # else the average would remember every update
-                # average ← decay·average + (1 − decay)·weights
-                torch._foreach_mul_(self.average, self.decay)
-                torch._foreach_add_(self.average, torch._foreach_mul(self.parameters, 1 - self.decay))
+        if self.config.ema_every == 1:
+            self._average()
         if self.total.shape != loss.shape:
             self.total = torch.zeros_like(loss)
         self.total += loss.detach()
+
+    @torch.no_grad()  # else the average would remember every update
+    def _average(self) -> None:
+        """average ← decay·average + (1 − decay)·weights"""
+        if self.config.ema is not None:
+            torch._foreach_mul_(self.average, self.decay)
+            torch._foreach_add_(self.average, torch._foreach_mul(self.parameters, 1 - self.decay))
 
     def state(self) -> dict[str, Any]:
         return {

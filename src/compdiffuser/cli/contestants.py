@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
 
 PLANNER_OPTIONS = (
-    "replan", "follow", "look_ahead", "controller", "heading", "chunks", "candidates", "sampler", "order", "steps",
-    "eta", "repeats", "guidance", "score", "refine", "support", "scaffold", "plots", "plans",
+    "replan", "follow", "look_ahead", "rise", "controller", "heading", "chunks", "candidates", "sampler", "order",
+    "steps", "eta", "repeats", "guidance", "score", "refine", "support", "scaffold", "plots", "plans",
 )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
 
     def policy(seed: int) -> Policy:
         following = Following(
-            options.follow, options.replan, chunks, options.look_ahead, seed=1000 * seed,
+            options.follow, options.replan, chunks, options.look_ahead, rise=options.rise, seed=1000 * seed,
             options={"n_candidates": most},
         )  # fmt: skip
         followers.append(PlanFollower(source, preset, following, controller))
@@ -113,12 +113,11 @@ def planner(options: Eval, asked: int | Literal["auto", "default"]) -> Contestan
             "settings": {
                 "follow": options.follow,
                 "look_ahead": options.look_ahead or controller.look_ahead,
+                "rise": options.rise,
                 "chunks": chunks,
                 "candidates": most,
                 "step_limit": options.step_limit,
-                "score": made.config.score,
-                "refine": made.config.refine,
-                "support": made.config.support,
+                **{name: getattr(made.config, name) for name in ("score", "refine", "support")},
                 "scaffold": made.scaffold,
                 **asdict(made.config.sampler),
             },

@@ -48,6 +48,8 @@ class Eval:
     or at the planned state that is nearest in place and posture (phase)."""
     look_ahead: float | None = None
     """Metres ahead along the plan that the agent heads for; by default the controller's own number."""
+    rise: bool = True
+    """Whether an ant on its back gets up, by a reflex that was not learned from the data."""
     controller: Path | None = None
     """Folder of a learned controller; by default runs/DATASET-controller where it is, else the shipped one."""
     heading: Literal["estimated", "true"] = "estimated"

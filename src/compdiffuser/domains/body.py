@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from compdiffuser.checks import finite, whole
+from compdiffuser.domains.rising import rocking
 from compdiffuser.domains.space import States
 from compdiffuser.types import Array, UserError
 
@@ -77,6 +78,14 @@ class Body:
         """[...] bool: which bodies lie on the ground."""
         return np.zeros(observations.shape[:-1], bool)
 
+    def rising(self, steps: Array) -> Array | None:
+        """Actions [n, act] that get fallen bodies up, at the given steps [n] of getting up; None: it knows none."""
+        return None
+
+    def risen(self, observations: Array) -> Array:
+        """[...] bool: which bodies, having got up, may walk on."""
+        return ~self.fallen(observations)
+
     def heading(self, observations: Array) -> Array | None:
         """[...] radians from the x axis; None where an observation does not say."""
         return None
@@ -98,8 +107,17 @@ class Ant(Body):
     orientations: ClassVar[tuple[tuple[int, int, int, int], ...]] = ((3, 4, 5, 6),)
     qpos: ClassVar[Mapping[int, int]] = {dim: dim for dim in range(15)}
 
+    upright = 0.7
+    """From which uprightness on an ant that got up walks on: a torso that still turns would fall again."""
+
     def fallen(self, observations: Array) -> Array:
         return uprightness(self._orientation(observations)) <= 0
+
+    def rising(self, steps: Array) -> Array:
+        return rocking(steps)
+
+    def risen(self, observations: Array) -> Array:
+        return uprightness(self._orientation(observations)) >= self.upright
 
     def height(self, observations: Array) -> Array:
         """[...] metres of the torso above the ground."""

@@ -18,6 +18,7 @@ from compdiffuser.domains import Controller
 from compdiffuser.following.asking import BatchPlanner, possible, seeds
 from compdiffuser.following.controllers import controller_for, seen_columns
 from compdiffuser.following.decision import Decision
+from compdiffuser.following.falls import Falls
 from compdiffuser.following.freeing import RETREAT, freed, look_back
 from compdiffuser.following.settings import Following
 from compdiffuser.following.stops import Stop, stops_of, through
@@ -75,8 +76,9 @@ class PlanFollower:
         episodes = len(observations)
         self._goals = self.space.planned(goals)
         self._step = 0
-        self._replans, self._index, self._since, self._planned_at, self._lain = np.zeros((5, episodes), int)
-        self._given_up, self._down = np.zeros((2, episodes), bool)
+        self._replans, self._index, self._since, self._planned_at = np.zeros((4, episodes), int)
+        self._given_up = np.zeros(episodes, bool)
+        self._falls = Falls(self.body, episodes, self.patience, self.following.rise)
         self._tracks: list[Array] = [np.zeros((0, 0))] * episodes
         self._times: list[Array] = [np.zeros(0, int)] * episodes
         self._stops: list[list[Stop]] = [[] for _ in range(episodes)]
@@ -97,15 +99,15 @@ class PlanFollower:
         self._watch_falls(observations, active)
         off = self._off(observations)
         self._since[self._arrived(observations)] = 0  # staying there is no lack of progress
-        lost = (off.max(axis=1) > self.preset.execution.replan_distance) & active & ~self._down
-        stuck = (self._since > self.patience) & active & ~lost & ~self._down
+        lost = (off.max(axis=1) > self.preset.execution.replan_distance) & active & ~self._falls.down
+        stuck = (self._since > self.patience) & active & ~lost & ~self._falls.down
         troubled = np.flatnonzero((lost | stuck) & ~self._given_up)
         if len(troubled):
             which = off.argmax(axis=1)
             self._handle(troubled, observations, [self._loss(which[e]) if lost[e] else "stuck" for e in troubled])
         self._step += 1
         targets = self._freed(self.targets(), observations)
-        return self.controller(observations, targets[:, self.seen])
+        return self._falls.up_again(self.controller(observations, targets[:, self.seen]))
 
     def renew(self, observations: Array, reason: str) -> None:
         """New plans for all episodes, from where their agents are: what they followed holds no longer.
@@ -214,18 +216,13 @@ class PlanFollower:
         )
 
     def _watch_falls(self, observations: Array, active: Array) -> None:
-        """Note each fall once. A new plan does not help an agent on its back; it is followed again once it is up.
-
-        A body that gets up by itself is not stalled meanwhile, and has fallen only where it stays down.
-        """
-        down = self.body.fallen(observations) & active
-        self._lain = np.where(down, self._lain + 1, 0)
-        if self.body.gets_up:
-            self._since[down] = 0
-        for e in np.flatnonzero(self._lain == (self.patience if self.body.gets_up else 1)):
+        """Note each fall once. A new plan does not help an agent on its back; it is followed again once it is up."""
+        was = self._falls.down
+        for e in self._falls.watch(observations, active):
             self._note(e, "fallen", planned=False)
-        self._since[self._down & ~down] = 0
-        self._down = down
+        if self.body.gets_up:  # it is not stalled meanwhile
+            self._since[self._falls.down] = 0
+        self._since[was & ~self._falls.down] = 0
 
     def _handle(self, troubled: Array, observations: Array, reasons: list[str]) -> None:
         """Replan the troubled episodes that still may; those that get no plan are noted once."""

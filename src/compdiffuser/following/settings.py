@@ -30,6 +30,8 @@ class Following:
     """States ahead, loops cut out, among which the nearest is looked for."""
     patience: int | None = None
     """Steps without progress after which an agent counts as stuck; the controller's own number where None."""
+    rise: bool = True
+    """Whether a fallen agent gets up, where its body knows how: an ant rocks until it rolls over (`domains.rising`)."""
     seed: int = 0
     """Of the first plans; each episode's later ones count up from it."""
     options: Mapping[str, Any] = field(default_factory=dict)

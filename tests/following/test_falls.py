@@ -5,8 +5,8 @@ from compdiffuser.domains import BODIES
 from compdiffuser.domains.rising import rocking
 from compdiffuser.following.falls import Falls
 
-UPRIGHT, TILTED, ON_ITS_BACK = (1.0, 0.0), (0.8, 0.6), (0.0, 1.0)
-"""w and x of a torso's orientation: uprightness 1, 0.28 and −1."""
+UPRIGHT, TILTED, ON_ITS_BACK, TURNING = (1.0, 0.0, 0.0), (0.8, 0.6, 0.0), (0.0, 1.0, 0.0), (1.0, 0.0, 3.0)
+"""w and x of a torso's orientation, and its angular velocity about x: uprightness 1, 0.28, −1, and 1 again."""
 EVERYONE = np.ones(2, bool)
 WALKING = np.full((2, 8), 0.5)
 
@@ -14,7 +14,7 @@ WALKING = np.full((2, 8), 0.5)
 def ants(*orientations):
     """Observations [E, 29]."""
     seen = np.zeros((len(orientations), 29))
-    seen[:, 3:5] = orientations
+    seen[:, [3, 4, 18]] = orientations
     return seen
 
 
@@ -26,7 +26,7 @@ def humanoids(*heads):
 
 def test_an_ant_gets_up_from_its_fall_until_it_stands():
     falls = Falls(BODIES["ant"], 2, patience=100, rise=True)
-    for step, pose in enumerate((ON_ITS_BACK, ON_ITS_BACK, TILTED)):
+    for step, pose in enumerate((ON_ITS_BACK, TILTED, ON_ITS_BACK, TURNING)):
         assert falls.watch(ants(pose, UPRIGHT), EVERYONE).tolist() == [0] * (step == 0)
         assert falls.down.tolist() == [True, False]
         moved = falls.up_again(WALKING)

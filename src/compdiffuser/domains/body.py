@@ -107,8 +107,8 @@ class Ant(Body):
     orientations: ClassVar[tuple[tuple[int, int, int, int], ...]] = ((3, 4, 5, 6),)
     qpos: ClassVar[Mapping[int, int]] = {dim: dim for dim in range(15)}
 
-    upright = 0.7
-    """From which uprightness on an ant that got up walks on: a torso that still turns would fall again."""
+    upright, steady = 0.7, 2.0
+    """An ant that got up walks on once it is so upright, and tilts by so few radians a second: else it falls again."""
 
     def fallen(self, observations: Array) -> Array:
         return uprightness(self._orientation(observations)) <= 0
@@ -117,7 +117,8 @@ class Ant(Body):
         return rocking(steps)
 
     def risen(self, observations: Array) -> Array:
-        return uprightness(self._orientation(observations)) >= self.upright
+        tilting = np.linalg.norm(self._velocity(observations)[..., 3:5], axis=-1)
+        return (uprightness(self._orientation(observations)) >= self.upright) & (tilting <= self.steady)
 
     def height(self, observations: Array) -> Array:
         """[...] metres of the torso above the ground."""

@@ -20,23 +20,22 @@ class Falls:
         self.rises = rise and body.rising(np.zeros(1, int)) is not None
         self.down = np.zeros(episodes, bool)
         """Who lies, or is getting up: neither lost nor stuck."""
-        self._lain, self._rising = np.zeros((2, episodes), int)
-        """Steps that each has lain, and has been getting up."""
+        self._steps = np.zeros(episodes, int)
+        """For how long."""
 
     def watch(self, observations: Array, active: Array) -> Array:
         """Look at agents [E, obs], of which some are `active` [E]. Which of them count as fallen from now on."""
-        lying = self.body.fallen(observations) & active
-        self._lain = np.where(lying, self._lain + 1, 0)
-        getting_up = (self._rising > 0) & ~self.body.risen(observations) & active
-        self._rising = np.where(self.rises & (lying | getting_up), self._rising + 1, 0)
-        self.down = lying | (self._rising > 0)
-        return np.flatnonzero(self._lain == (self.patience if self.body.gets_up else 1))
+        down = self.body.fallen(observations)
+        if self.rises:
+            down |= self.down & ~self.body.risen(observations)
+        self.down = down & active
+        self._steps = np.where(self.down, self._steps + 1, 0)
+        return np.flatnonzero(self._steps == (self.patience if self.body.gets_up else 1))
 
     def up_again(self, actions: Array) -> Array:
         """Actions [E, act], where those who are getting up do what gets them up."""
-        rising = self._rising > 0
-        if not rising.any():
+        if not (self.rises and self.down.any()):
             return actions
         moved = actions.copy()
-        moved[rising] = self.body.rising(self._rising[rising] - 1)
+        moved[self.down] = self.body.rising(self._steps[self.down] - 1)
         return moved

@@ -169,6 +169,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "ant-data": render_walking,
     "baseline-speed": partial(render_grid, group="baselines"),
     "antmaze-speed": partial(render_speed, group="antmaze"),
+    "rising": partial(render_speed, group="rising"),
     "humanoidmaze-speed": partial(render_speed, group="humanoidmaze"),
     "whole-states-speed": partial(render_speed, group="dimensions"),
     "antsoccer-speed": partial(render_speed, group="antsoccer"),

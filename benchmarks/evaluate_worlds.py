@@ -7,9 +7,8 @@ without replanning; from pure noise, where planners begin elsewhere; GSC with th
 they fall; the humanoid with the simulator's heading; ants with inverse dynamics of one horizon, which
 `train_antmaze.py --horizons 8 12 …` trains; whole states followed by a controller that is told all of them, which
 `compdiffuser train-controller DATASET --dims 15 --frame heading --batch 4096 --learning-rate 5e-4
---out runs/DATASET-15d-told` trains. Both step limits come from the
-same episodes. Plans are kept in runs/plans, so that cells that only follow them differently do not make them again.
-`train_worlds.py` measures the ceilings.
+--out runs/DATASET-15d-told` trains. Both step limits come from the same episodes. Plans are kept in runs/plans, so that
+cells that only follow them differently do not make them again. `train_worlds.py` measures the ceilings.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ def cells_of(planner: str) -> dict[str, list[str]]:
     if family in ("ant", "soccer"):
         cells["gsc"] = [planner, "--sampler", "gsc", "--no-replan"]
         cells["no-rise"] = [planner, "--no-rise", "--no-replan"]
+        cells["no-rise-replan"] = [planner, "--no-rise"]
     if dataset.chunks.scaffold is not None:
         cells["noise"] = [planner, "--scaffold", "none", "--no-replan"]
     if family == "humanoid":

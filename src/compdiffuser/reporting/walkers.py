@@ -37,6 +37,11 @@ WHOLE_ROWS: tuple[Row, ...] = tuple(
     for dims in (2, 15, 29)
 )
 """Ants whose plans hold x and y, the posture too (15D), or all of an observation (29D)."""
+_DOWN: Result = {"settings.rise": (None, False)}
+"""Ants that stay where they fall, so that what differs is the plan."""
+_ONE_PLAN, _REPLANNING, _FROM_NOISE = (
+    (title, {**wanted, **_DOWN}) for title, wanted in (ONE_PLAN, REPLANNING, FROM_NOISE)
+)
 _OWN: Result = {"steps_limit": ANY, "dims": ANY}
 """Of a ceiling: it has its own limit, and plans nothing."""
 _EXPERTS = ("experts on a breadth-first path", {**MEASURED, "cell": "experts", **_OWN})
@@ -71,21 +76,21 @@ ANTMAZE_PARTS = Table(
     "dataset",
     ANT_ROWS,
     (
-        ("GSC on our network", {**ONE_PLAN[1], "sampler": "gsc"}),
-        FROM_NOISE,
-        ("ours", ONE_PLAN[1]),
+        ("GSC on our network", {**_ONE_PLAN[1], "sampler": "gsc"}),
+        _FROM_NOISE,
+        ("ours", _ONE_PLAN[1]),
         _EXPERTS,
     ),
 )
-WHOLE_STATES = Table("dataset", WHOLE_ROWS, (PAPER, BEST, ONE_PLAN, REPLANNING))
+WHOLE_STATES = Table("dataset", WHOLE_ROWS, (PAPER, BEST, _ONE_PLAN, _REPLANNING))
 WHOLE_PARTS = Table(
     "dataset",
     tuple(row for row in WHOLE_ROWS if not row[0].endswith(" 2D")),
     (
-        ("from pure noise", {**ONE_PLAN[1], "sampler": "noise"}),
-        ("controller told places", ONE_PLAN[1]),
+        ("from pure noise", _FROM_NOISE[1]),
+        ("controller told places", _ONE_PLAN[1]),
         *(
-            (f"told whole states, by {way}", {**ONE_PLAN[1], "controller_dims": (15, 29), "settings.follow": way})
+            (f"told whole states, by {way}", {**_ONE_PLAN[1], "controller_dims": (15, 29), "settings.follow": way})
             for way in ("progress", "phase")
         ),
     ),
@@ -140,8 +145,8 @@ def _endings(rows: tuple[Row, ...], columns: tuple[Row, ...]) -> tuple[Row, ...]
     return tuple((f"{title}, {way}", {**row, **wanted}) for title, row in rows for way, wanted in ways)
 
 
-WHOLE_ENDINGS = _endings(WHOLE_ROWS, (ONE_PLAN, REPLANNING))
-ANTMAZE_ENDINGS = _endings(ANT_ROWS, (ONE_PLAN, REPLANNING))
+WHOLE_ENDINGS = _endings(WHOLE_ROWS, (_ONE_PLAN, _REPLANNING))
+ANTMAZE_ENDINGS = _endings(ANT_ROWS, (STAYING_DOWN, ONE_PLAN, REPLANNING))
 HUMANOIDMAZE_ENDINGS = _endings(
     LONGEST_ROWS[: len(SIZES)], (ONE_PLAN, REPLANNING, _NOISE, _TRUE, _PERFECT, _PERFECT_TRUE)
 )  # fmt: skip

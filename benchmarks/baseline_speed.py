@@ -33,7 +33,7 @@ from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.windows import Windows
 from compdiffuser.models.denoiser import Denoiser, DenoiserConfig
 from compdiffuser.planning.recipes import recipe_for
-from compdiffuser.presets import preset
+from compdiffuser.presets import Preset, preset
 from compdiffuser.runs import choose_device
 from compdiffuser.training.chunks import ChunkLearner
 from compdiffuser.training.config import TrainConfig
@@ -105,11 +105,19 @@ def measure(
     method: str, seeds: int, experience: Experience, device: torch.device, options: Benchmark
 ) -> tuple[float, int | None, float]:
     """Updates per second, bytes taken at the peak (None where nobody tells), and seconds of preparation."""
-    on_gpu = device.type == "cuda"
     before = memory_at_rest(device)
     learner, training = (
         monolithic_learner(device, options) if method == "dd" else agents(method, seeds, experience, device, options)
     )
+    speed, peak, preparation = timed_updates(learner, training, device, options.seconds)
+    return speed, None if peak is None else peak - before, preparation
+
+
+def timed_updates(
+    learner: Learner, training: TrainConfig, device: torch.device, at_least: float
+) -> tuple[float, int | None, float]:
+    """Updates per second over so many seconds, the peak of memory in bytes, and seconds of preparation."""
+    on_gpu = device.type == "cuda"
     replay = training.updates_per_replay
     clock = Clock(device)
     updater = Updater(learner, training, device)
@@ -121,7 +129,7 @@ def measure(
         updater.capture()
         updater.update(step, 0.0)
     preparation, clock, done = clock.seconds, Clock(device), 0
-    while (seconds := clock.seconds) < options.seconds:
+    while (seconds := clock.seconds) < at_least:
         for _ in range(10 if on_gpu else 1):
             step += replay
             updater.update(step, 0.0)
@@ -129,9 +137,9 @@ def measure(
     peak = peak_memory(device)
     losses = updater.mean_loss(done)
     if not np.isfinite(losses).all():
-        raise RuntimeError(f"{method} diverged: {losses}")
+        raise RuntimeError(f"{type(learner.module).__name__} diverged: {losses}")
     torch.compiler.reset()
-    return done / seconds, None if peak is None else peak - before, preparation
+    return done / seconds, peak, preparation
 
 
 def memory_at_rest(device: torch.device) -> int:
@@ -172,12 +180,8 @@ def agents(
 
 def monolithic_learner(device: torch.device, options: Benchmark) -> tuple[Learner, TrainConfig]:
     """DD on whole plans of Ghugare et al.'s U, with the planner's own settings and batches of 256."""
-    whole, states = monolithic(preset("robotics-pointmaze-umaze-v0")), walks()
-    chunks = whole.chunks
-    windows = Windows.from_episodes(
-        states, whole.space, Normalizer.from_data(states.observations), chunks.horizon, chunks.front_padding,
-        chunks.back_padding, device,
-    )  # fmt: skip
+    whole = monolithic(preset("robotics-pointmaze-umaze-v0"))
+    chunks, windows = whole.chunks, walked_windows(whole, device)
     denoiser = Denoiser(DenoiserConfig(chunks.horizon, chunks.overlap, len(whole.space.dims))).to(device)
     if device.type == "cuda" and options.compile:
         denoiser.compile_network()
@@ -206,6 +210,15 @@ def acting(method: str, device: torch.device, options: Benchmark) -> float:
         policy.act(observations, active)
         steps += options.episodes
     return steps / seconds
+
+
+def walked_windows(dataset: Preset, device: torch.device) -> Windows:
+    """Windows of a dataset's kind from random walks."""
+    states, chunks = walks(), dataset.chunks
+    return Windows.from_episodes(
+        states, dataset.space, Normalizer.from_data(states.observations), chunks.horizon, chunks.front_padding,
+        chunks.back_padding, device, chunks.stride,
+    )  # fmt: skip
 
 
 def walks(count: int = 1000, length: int = 201) -> Episodes:

@@ -67,6 +67,17 @@ def test_an_update_leaves_nothing_behind():
     assert all(p.grad is None and p.grad_fn is None for p in updater.parameters)
 
 
+def test_weights_averaged_now_and_then_average_in_those_updates_alone():
+    updater = Updater(learner(), settings(ema=0.5, ema_every=3), CPU)
+    before = [weight.clone() for weight in updater.average]
+    changed = []
+    for step in range(5):
+        updater.update(step, 0.0)
+        changed.append(any(not torch.equal(a, b) for a, b in zip(updater.average, before, strict=True)))
+        before = [weight.clone() for weight in updater.average]
+    assert changed == [True, False, False, True, False]
+
+
 def test_only_matrices_decay():
     updater = Updater(learner(), settings(weight_decay=0.3), CPU)
     groups = updater.optimizer.param_groups

@@ -1,5 +1,6 @@
 """A killed run loses nothing but time."""
 
+import copy
 import csv
 import errno
 import random
@@ -14,8 +15,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from small_run import CPU, MODEL, LineLearner, learner, settings, train
+from torch import nn
 
 from compdiffuser.training import loop
+from compdiffuser.training.updater import Learner, Updater
 from compdiffuser.types import UserError
 
 SCRIPT = Path(__file__).with_name("small_run.py")
@@ -284,3 +287,32 @@ def test_a_full_disk_is_a_sentence_and_keeps_the_last_checkpoint(tmp_path, monke
         train(tmp_path, steps=20)
     assert (tmp_path / "resume.pt").read_bytes() == before
     assert not list(tmp_path.glob(".*"))
+
+
+def test_adams_means_lie_as_the_weights_do_whatever_run_saved_them():
+    """Fused Adam would take a mean for another number's where they lie otherwise, and say nothing."""
+
+    class Turned(Learner):
+        def __init__(self):
+            self.module = nn.Linear(3, 5, bias=False)
+            self.module.weight = nn.Parameter(torch.arange(15.0).reshape(3, 5).T / 15)  # lies in memory by columns
+
+        def loss(self, module, generator):
+            return (module.weight * torch.arange(1.0, 16).reshape(5, 3)).sin().sum()
+
+    def run(saved=None):
+        updater = Updater(Turned(), settings(warmup=0, learning_rate=0.1), CPU)
+        if saved is not None:
+            updater.restore(saved)
+        for step in range(2):
+            updater.update(step, 0.0)
+        return updater
+
+    begun = run()
+    state = copy.deepcopy(begun.state())
+    for means in state["optimizer"]["state"].values():
+        means |= {name: mean.contiguous() for name, mean in means.items()}
+    resumed, straight = run(state), run(begun.state())
+    assert torch.equal(resumed.parameters[0], straight.parameters[0])
+    means = resumed.optimizer.state[resumed.parameters[0]]
+    assert means["exp_avg"].stride() == means["exp_avg_sq"].stride() == resumed.parameters[0].stride() == (1, 5)

@@ -160,6 +160,11 @@ class Updater:
         on_gpu, saved = self.device.type == "cuda", state["optimizer"]
         groups = [group | {"capturable": on_gpu, "fused": True} for group in saved["param_groups"]]
         self.optimizer.load_state_dict(saved | {"param_groups": groups})
+        # Fused Adam takes its means to lie in memory as the parameters do; those of an older run may not.
+        for parameter, means in self.optimizer.state.items():
+            for name, mean in means.items():
+                if mean.shape == parameter.shape:
+                    means[name] = torch.empty_like(parameter).copy_(mean)
         # Loading replaces the rate by a copy; the loop writes to its own tensor.
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate

@@ -45,6 +45,8 @@ from compdiffuser.runs import choose_device
 
 ONE_PLAN = ("--no-replan",)
 BY_TIME = ("--follow", "time")
+STAYING_DOWN = ("--no-rise",)
+"""Ants that fall, so that what differs is the plan."""
 OURS = {
     "resampling": ("--steps", "10", "--eta", "1", "--repeats", "8", "--guidance", "1"),
     "refinement": ("--refine", "1"),
@@ -86,7 +88,8 @@ def cells(sampler: str) -> dict[str, tuple[str, list[str]]]:
     made: dict[str, tuple[str, list[str]]] = {}
 
     def add(dataset: str, ending: str, *options: str, replan: bool = False, follow: tuple[str, ...] = BY_TIME) -> None:
-        made[f"{dataset}-{ending}"] = dataset, [*options, *follow, *(() if replan else ONE_PLAN)]
+        down = STAYING_DOWN if dataset.startswith("ant") else ()
+        made[f"{dataset}-{ending}"] = dataset, [*options, *follow, *(() if replan else ONE_PLAN), *down]
 
     for dataset in STITCH:
         for order in ("parallel", "autoregressive"):

@@ -29,20 +29,29 @@ def cells_of(planner: str) -> dict[str, list[str]]:
     dataset = PRESETS[OTHER_DIMS.sub("", planner)]
     family = dataset.domain.family
     cells = {"replan": [planner], "no-replan": [planner, "--no-replan"]}
+    down = ("--no-rise",) if family == "ant" else ()  # what is compared differs in nothing else
     if family in ("ant", "soccer"):
-        cells["gsc"] = [planner, "--sampler", "gsc", "--no-replan"]
+        cells["gsc"] = [planner, "--sampler", "gsc", "--no-replan", *down]
         cells["no-rise"] = [planner, "--no-rise", "--no-replan"]
         cells["no-rise-replan"] = [planner, "--no-rise"]
     if dataset.chunks.scaffold is not None:
-        cells["noise"] = [planner, "--scaffold", "none", "--no-replan"]
+        cells["noise"] = [planner, "--scaffold", "none", "--no-replan", *down]
     if family == "humanoid":
         cells["true-heading"] = [planner, "--heading", "true"]
     if OTHER_DIMS.search(planner) and family == "ant":
         for way in ("progress", "phase"):
-            cells[f"told-{way}"] = [planner, "--no-replan", "--follow", way, "--controller", f"runs/{planner}-told"]
+            cells[f"told-{way}"] = [
+                planner,
+                "--no-replan",
+                "--follow",
+                way,
+                "--controller",
+                f"runs/{planner}-told",
+                *down,
+            ]
     if planner in ("antmaze-large-stitch-v0", "antmaze-giant-stitch-v0"):
         for horizon in HORIZONS:
-            cells[f"horizon-{horizon}"] = [planner, "--controller", f"runs/{planner}-controller-{horizon}"]
+            cells[f"horizon-{horizon}"] = [planner, "--controller", f"runs/{planner}-controller-{horizon}", *down]
     return cells
 
 

@@ -50,7 +50,7 @@ def test_cells_take_away_and_add_one_thing_at_a_time(script):
     dataset, options = known[f"{GIANT}-added-refinement"]
     assert dataset == GIANT
     assert options == ["--sampler", "authors", "--refine", "1", "--follow", "time", "--no-replan"]
-    assert known["antmaze-giant-stitch-v0-removed-automatic-k"][1] == ["--chunks", "9", "--no-replan"]
+    assert known["antmaze-giant-stitch-v0-removed-automatic-k"][1] == ["--chunks", "9", "--no-replan", "--no-rise"]
     assert known[f"{GIANT}-removed-scaffold"][1] == ["--scaffold", "none", "--no-replan"]
 
 

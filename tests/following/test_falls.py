@@ -4,6 +4,7 @@ import pytest
 from compdiffuser.domains import BODIES
 from compdiffuser.domains.rising import rocking
 from compdiffuser.following.falls import Falls
+from compdiffuser.types import UserError
 
 UPRIGHT, TILTED, ON_ITS_BACK, TURNING = (1.0, 0.0, 0.0), (0.8, 0.6, 0.0), (0.0, 1.0, 0.0), (1.0, 0.0, 3.0)
 """w and x of a torso's orientation, and its angular velocity about x: uprightness 1, 0.28, −1, and 1 again."""
@@ -61,6 +62,13 @@ def test_whose_episode_has_ended_is_not_watched():
     falls = Falls(BODIES["ant"], 2, patience=100, rise=True)
     assert not len(falls.watch(ants(ON_ITS_BACK, ON_ITS_BACK), ~EVERYONE))
     assert not falls.down.any()
+
+
+def test_a_body_with_other_motors_has_to_say_how_it_gets_up():
+    falls = Falls(BODIES["ant"], 2, patience=100, rise=True)
+    falls.watch(ants(ON_ITS_BACK, UPRIGHT), EVERYONE)
+    with pytest.raises(UserError, match="'ant' gets up with 8 motors, and its controller moves 12"):
+        falls.up_again(np.zeros((2, 12)))
 
 
 @pytest.mark.parametrize("rise", [True, False])

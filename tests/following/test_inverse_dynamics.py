@@ -7,6 +7,7 @@ from oracle import OraclePlanner
 
 from compdiffuser.cli import main
 from compdiffuser.domains.mazes import maze
+from compdiffuser.domains.rising import rocking
 from compdiffuser.evaluation.causes import FALLEN, TIME_OUT, Ending, cause_of
 from compdiffuser.files import pretrained_folder, read_json, write_json
 from compdiffuser.following.controllers import controller_for
@@ -14,6 +15,7 @@ from compdiffuser.following.follower import PlanFollower
 from compdiffuser.following.inverse_dynamics import InverseController, load_controller, train_controller
 from compdiffuser.following.network import InverseDynamics, InverseDynamicsConfig
 from compdiffuser.following.settings import Following
+from compdiffuser.planning.steering.steering import Waypoint
 from compdiffuser.presets import preset
 from compdiffuser.runs import run_folder
 from compdiffuser.training.config import TrainConfig
@@ -108,6 +110,33 @@ def test_falls_are_noted_once_and_explain_a_failure(controller):
     policy.act(ants(start[None]), active)
     policy.act(ants(start[None], upside_down=True), active)
     assert [d.reason for d in policy.decisions[0]] == ["start", "fallen", "fallen"]
+
+
+@pytest.mark.parametrize("rise", [True, False])
+def test_a_follower_gets_a_fallen_ant_up_where_it_may(controller, rise):
+    start, goal = LAYOUT.center((1, 1)), LAYOUT.center((6, 6))
+    policy = PlanFollower(OraclePlanner("medium"), ANT, Following(rise=rise), controller)
+    policy.reset(ants(start[None]), ants(goal[None]))
+    active, lying = np.ones(1, bool), ants(start[None], upside_down=True)
+    for step in range(3):
+        action, walking = policy.act(lying, active), controller(lying, policy.targets()[:, :2])
+        np.testing.assert_allclose(action, rocking(np.array([step])) if rise else walking, atol=1e-6)
+    upright = ants(start[None])
+    np.testing.assert_array_equal(policy.act(upright, active), controller(upright, policy.targets()[:, :2]))
+
+
+def test_an_ant_that_gets_up_does_not_let_go_of_its_waypoints(controller):
+    class There(OraclePlanner):
+        def plan_batch(self, *problem, **options):
+            stop = Waypoint(tuple(LAYOUT.center((1, 1)) + np.array([1.0, 0.0])), within=1.2)
+            return [replace(plan, via=(stop,)) for plan in super().plan_batch(*problem, **options)]
+
+    start, goal = LAYOUT.center((1, 1)), LAYOUT.center((6, 6))
+    policy = PlanFollower(There("medium"), ANT, Following(), controller)
+    policy.reset(ants(start[None]), ants(goal[None]))
+    for _ in range(2 * policy.stall):
+        policy.act(ants(start[None], upside_down=True), np.ones(1, bool))
+    assert len(policy.left(0)) == 1
 
 
 def test_a_pushed_ant_is_replanned_with_fewer_chunks_and_a_wedged_one_after_its_patience(controller):

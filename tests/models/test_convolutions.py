@@ -16,7 +16,9 @@ def answers(layer, reference, x):
 
 
 @pytest.mark.parametrize("length", [5, 8, 9])
-@pytest.mark.parametrize(("size", "stride", "padding"), [(5, 1, 2), (3, 2, 1), (1, 1, 0), (4, 3, 0)])
+@pytest.mark.parametrize(
+    ("size", "stride", "padding"), [(5, 1, 2), (3, 2, 1), (1, 1, 0), (4, 3, 0), (1, 2, 0), (1, 1, 1)]
+)
 def test_a_convolution_is_torchs(length, size, stride, padding):
     layer = Convolution(3, 4, size, stride=stride, padding=padding).double()
     x = torch.randn(2, 3, length, dtype=torch.float64, requires_grad=True)

@@ -162,7 +162,7 @@ def test_a_curve_and_how_planners_were_trained(tmp_path):
 
 
 def test_ants_have_two_step_limits_and_controllers_of_one_horizon(tmp_path):
-    ant = {"dataset": "antmaze-giant-stitch-v0", "sampler": "default", "replan": True}
+    ant = {"dataset": "antmaze-giant-stitch-v0", "sampler": "default", "replan": True, "settings": {"rise": True}}
     for name, changes in {
         "paper": {"steps_limit": 2000},
         "ogbench": {"steps_limit": 1000, "success": 50},
@@ -170,7 +170,7 @@ def test_ants_have_two_step_limits_and_controllers_of_one_horizon(tmp_path):
     }.items():
         write_json(tmp_path / f"{name}.json", {**summary(**ant), **changes})
     results = read_results(tmp_path)
-    assert "| antmaze-giant-stitch | – | – | – | – | 75 ± 20.4 |" in TABLES["antmaze"](results)
+    assert "| antmaze-giant-stitch | – | – | – | – | – | 75 ± 20.4 |" in TABLES["antmaze"](results)
     assert "| giant (here) | 25 ± 20.4 | – | – | – | – | – |" in TABLES["controller-horizons"](results)
 
 
@@ -181,7 +181,8 @@ def test_the_readme_has_one_table_of_success_with_five_columns_and_one_note():
     assert len(body) >= 12
     assert not any(line.endswith("| – |") for line in body)  # every row has a figure of ours
     assert "| pointmaze-giant-stitch | 50 ± 8 | 29 ± 3 | 68 ± 3 | 100 ± 0 |" in body
-    assert "| antmaze-large-explore | 10 ± 3 | 21 ± 3 | 27 ± 1 | 99 ± 0.6 |" in body
+    staying_down = "| antmaze-large-explore | 10 ± 3 | 21 ± 3 | 27 ± 1 | 97.8 ± 0.8 |"
+    assert staying_down in body
     told = "5 seeds × 2 to 7 tasks × 10 or 20 episodes, 1,000 to 8,000"
     assert f"Measured here: regenerated data, {told}" in table
     assert max(map(len, table.split("\n\n")[1].splitlines())) <= 120
@@ -200,7 +201,7 @@ def test_failures_are_listed_by_cause_and_falls_apart_from_other_losses(tmp_path
     fell = {"cause": "controller lost", "decisions": [{"reason": "start"}, {"reason": "fallen"}]}
     failures = {"infeasible plan": 1, "controller lost": 3, "time out": 2, "unstable simulation": 0}
     told = {"failures": failures, "failed_episodes": [fell, lost, fell], "episodes": 20, "replans_per_episode": 0.25}
-    ant = {"dataset": "antmaze-large-explore-v0", "sampler": "default", "replan": True}
+    ant = {"dataset": "antmaze-large-explore-v0", "sampler": "default", "replan": True, "settings": {"rise": True}}
     write_json(tmp_path / "ant.json", {**summary(**ant), **told, "steps_limit": 1000, "steps_mean": None})
     line = "| antmaze-large-explore, replanning | 20 | 14 | 1 | 2 | 1 | 2 | 0 | 0.25 | – |"
     assert line in TABLES["antmaze-failures"](read_results(tmp_path))

@@ -69,6 +69,21 @@ def test_ants_told_whole_states_stand_beside_those_told_places_and_never_in_thei
     assert line(TABLES["whole-states"](found), row).endswith("| 97 ± 1 | –")
 
 
+def test_ants_that_get_up_and_ants_that_stay_down_never_take_each_others_place(tmp_path):
+    giant = "antmaze-giant-stitch-v0"
+    told = {"dataset": giant, "steps_limit": 2000, "dims": 2, "planner": giant, **OURS}
+    for replan in (False, True):
+        for rise, success, episodes in ((True, 99, 500), (False, 97, 501), (None, 90, 502)):
+            settings = {"follow": "progress"} | ({} if rise is None else {"rise": rise})
+            more = {"replan": replan, "settings": settings, "episodes": episodes}
+            write(tmp_path, f"{rise}-{replan}", success - replan, **told | more)
+    found, row = read_results(tmp_path), "antmaze-giant-stitch"
+    assert line(TABLES["antmaze"](found), row).endswith("| 97 ± 1 | 99 ± 1 | 98 ± 1")
+    assert line(TABLES["whole-states"](found), f"{row}, 2D").endswith("| 90 ± 1 | 89 ± 1")
+    (tmp_path / "None-False.json").unlink()
+    assert line(TABLES["success"](read_results(tmp_path)), row).endswith("| 97 ± 1")
+
+
 def test_executing_is_a_line_for_each_way_with_metres_and_radians_by_moment(tmp_path):
     row = "antmaze-giant-stitch-v0-15d, by phase, controller of 15D"
     entries = [

@@ -1,8 +1,8 @@
 """How an ant gets off its back: it rocks, until it rolls over onto its feet.
 
 On its back an ant's feet point upwards and reach no ground, but its swinging legs move the torso. Each motor follows a
-wave; all have one period, near that in which the torso rocks by itself. `benchmarks/rising.py` found the waves in the
-simulator, on an empty floor: they are not learned from recorded data.
+wave; all have one period, near that in which the torso rocks by itself. `benchmarks/rising.py` searches for such waves
+in the simulator: they are not learned from recorded data.
 """
 
 from __future__ import annotations

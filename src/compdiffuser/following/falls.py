@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compdiffuser.domains import Body
-from compdiffuser.types import Array
+from compdiffuser.types import Array, UserError
 
 
 class Falls:
@@ -17,7 +17,7 @@ class Falls:
 
     def __init__(self, body: Body, episodes: int, patience: int, rise: bool) -> None:
         self.body, self.patience = body, patience
-        self.rises = rise and body.rising(np.zeros(1, int)) is not None
+        self.rises = rise and not body.gets_up and body.rising(np.zeros(1, int)) is not None
         self.down = np.zeros(episodes, bool)
         """Who lies, or is getting up: neither lost nor stuck."""
         self._steps = np.zeros(episodes, int)
@@ -33,9 +33,13 @@ class Falls:
         return np.flatnonzero(self._steps == (self.patience if self.body.gets_up else 1))
 
     def up_again(self, actions: Array) -> Array:
-        """Actions [E, act], where those who are getting up do what gets them up."""
+        """Actions [E, act], where those who are getting up do what gets them up. Raises UserError for other motors."""
         if not (self.rises and self.down.any()):
             return actions
+        told = np.asarray(self.body.rising(self._steps[self.down] - 1))
+        if told.shape[1:] != actions.shape[1:]:
+            motors = f"with {told.shape[1]} motors, and its controller moves {actions.shape[1]}"
+            raise UserError(f"the body '{self.body.name}' gets up {motors}; give it a `rising` of its own")
         moved = actions.copy()
-        moved[self.down] = self.body.rising(self._steps[self.down] - 1)
+        moved[self.down] = told
         return moved

@@ -220,7 +220,7 @@ class PlanFollower:
         was = self._falls.down
         for e in self._falls.watch(observations, active):
             self._note(e, "fallen", planned=False)
-        if self.body.gets_up:  # it is not stalled meanwhile
+        if self.body.gets_up or self._falls.rises:  # it is not stalled meanwhile
             self._since[self._falls.down] = 0
         self._since[was & ~self._falls.down] = 0
 

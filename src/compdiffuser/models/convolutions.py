@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 
@@ -24,7 +23,7 @@ class Convolution(nn.Conv1d):
     def forward(self, x: Tensor) -> Tensor:
         size, stride, padding = self.kernel_size[0], self.stride[0], int(self.padding[0])
         states = x.transpose(1, 2)
-        if size > 1:
+        if (size, stride, padding) != (1, 1, 0):
             states = beside(functional.pad(_cast(states), (0, 0, padding, padding)), size, stride)
         return functional.linear(states, self.weight.transpose(1, 2).flatten(1), self.bias).transpose(1, 2)
 
@@ -63,14 +62,14 @@ class _Beside(torch.autograd.Function):
         return _laid(states, size, stride)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         parts = gradient.unflatten(2, (ctx.size, -1)).unbind(2)
-        summed = gradient.new_zeros(gradient.shape[0], ctx.length, parts[0].shape[2])
+        sums = torch.promote_types(gradient.dtype, torch.float32)
+        summed = gradient.new_zeros(gradient.shape[0], ctx.length, parts[0].shape[2], dtype=sums)
         last = ctx.stride * (gradient.shape[1] - 1) + 1
         for begin, part in enumerate(parts):
             summed[:, begin : begin + last : ctx.stride] += part
-        return summed, None, None
+        return summed.to(gradient.dtype), None, None
 
 
 def _laid(states: Tensor, size: int, stride: int) -> Tensor:

@@ -71,7 +71,8 @@ LONGEST_ROWS: tuple[Row, ...] = tuple(
 )  # fmt: skip
 """HumanoidMaze's and AntSoccer's at the paper's limits alone."""
 
-ANTMAZE = Table("dataset", ANT_ROWS, (BEST_RL, GSC, PAPER, STAYING_DOWN, ONE_PLAN, REPLANNING))
+_UP = tuple((title, {**wanted, "settings.rise": True}) for title, wanted in (ONE_PLAN, REPLANNING))
+ANTMAZE = Table("dataset", ANT_ROWS, (BEST_RL, GSC, PAPER, STAYING_DOWN, *_UP))
 ANTMAZE_PARTS = Table(
     "dataset",
     ANT_ROWS,
@@ -146,7 +147,7 @@ def _endings(rows: tuple[Row, ...], columns: tuple[Row, ...]) -> tuple[Row, ...]
 
 
 WHOLE_ENDINGS = _endings(WHOLE_ROWS, (_ONE_PLAN, _REPLANNING))
-ANTMAZE_ENDINGS = _endings(ANT_ROWS, (STAYING_DOWN, ONE_PLAN, REPLANNING))
+ANTMAZE_ENDINGS = _endings(ANT_ROWS, (STAYING_DOWN, *_UP))
 HUMANOIDMAZE_ENDINGS = _endings(
     LONGEST_ROWS[: len(SIZES)], (ONE_PLAN, REPLANNING, _NOISE, _TRUE, _PERFECT, _PERFECT_TRUE)
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """What is trained, and one update of it: eager, or many captured in one CUDA graph.
 
 A learner gives a module and a loss that draws its own batch from the generator it is handed. On a GPU the whole update
-(drawing, forward, backward, clipping, optimizer, averaging) is captured once and replayed: small networks are bound by
-launches, not by arithmetic.
+(drawing, forward, backward, clipping, optimizer, and an averaging that belongs to each) is captured once and replayed:
+small networks are bound by launches, not by arithmetic.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def test_a_sampler_is_not_set_up_for_nonsense(changes):
 
 
 CONFIGS = (PlanConfig(), SamplerConfig(), Following(), InverseDynamicsConfig(observation=29, action=8))
-KEPT = {"sampler", "replan", "options", "space", "hidden"}
+KEPT = {"sampler", "options", "space", "hidden"}
 """Fields that hold no number."""
 
 

@@ -40,6 +40,9 @@ class Following:
     def __post_init__(self) -> None:
         if self.by not in get_args(By):
             raise UserError(f"plans are followed by 'progress', by 'time' or by 'phase', not by '{self.by}'")
+        for name in ("replan", "rise"):
+            if (value := getattr(self, name)) not in (True, False):
+                raise UserError(f"{name} must be true or false, not {value}")
         if self.n_chunks != "auto":
             whole(self, "n_chunks")
         whole(self, "window", least=2)  # with a single state nobody gets ahead

@@ -7,14 +7,17 @@ Run it from the project's folder whenever those planners change:
 
 It takes half an hour on two CPU cores and overwrites docs/images/method-*.png and paper-*.png. Pictures of the method
 page are of the default sampler, but candidates are few, so scores are somewhat worse than those of a default plan.
+The ant that gets up needs OpenGL.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import mujoco
 import numpy as np
 import panels
 import torch
@@ -24,13 +27,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter
 from paper_figures import FIGURES
 
+from compdiffuser.domains import BODIES
 from compdiffuser.planning.planner import Planner
 from compdiffuser.plotting.plans import chunk_colors
+from compdiffuser.plotting.scene_video import drawing, style
+from compdiffuser.presets import preset
 
 MODEL = "pointmaze-giant-stitch-v0"
 START, GOAL = (0.0, 0.0), (16.0, 24.0)  # sixteen cells apart
 RIGHT_K = 5
 EXPLORED = "antmaze-large-explore-v0"
+MOMENTS, ROLL, CLOSE_UP = 6, 20, (360, 300)
+"""Pictures of an ant that gets up, steps in which it rolls over, and pixels of each picture."""
 DETOUR = ((12.0, 16.0), (0.0, 24.0))  # the goal of task 2 lies behind its start
 
 
@@ -39,8 +47,8 @@ class Pictures:
     """Draw the pictures of docs/method.md and docs/reproduction.md."""
 
     only: Literal[
-        "all", "denoising", "chunks", "candidates", "scaffold", "composition", "methods", "numbers", "ways", "tasks",
-        "infeasible", "lost", "few",
+        "all", "denoising", "chunks", "candidates", "scaffold", "rising", "composition", "methods", "numbers", "ways",
+        "tasks", "infeasible", "lost", "few",
     ] = "all"  # fmt: skip
     """Which picture to draw."""
     out: Path = Path("docs/images")
@@ -162,8 +170,52 @@ def scaffold(planner: Planner, seed: int) -> Figure:
     return figure
 
 
+def rising(seed: int) -> Figure:
+    """An ant on its back that rocks itself onto its feet, in six moments."""
+    world = preset("antmaze-medium-stitch-v0").domain.make()
+    model, data, body = world.env.model, world.env.data, BODIES["ant"]
+    world.reset(task=1, seed=seed)
+    pose = data.qpos.copy()
+    pose[2:7] = 0.6, 0.0, np.cos(1.2), np.sin(1.2), 0.0
+    world.env.set_state(pose, np.zeros_like(data.qvel))
+    poses, observation = [], world.advance(np.zeros(8))
+    while not body.risen(observation):
+        poses.append(data.qpos.copy())
+        observation = world.advance(body.rising(np.array([len(poses) - 1]))[0])
+    poses.append(data.qpos.copy())
+    last = len(poses) - 1
+    moments = [0, *np.linspace(max(last - ROLL, 1), last, MOMENTS - 1).round().astype(int)]
+    figure, axes = panels.row(MOMENTS)
+    for ax, moment, picture in zip(axes, moments, close_ups(model, [poses[each] for each in moments]), strict=True):
+        ax.imshow(picture)
+        ax.set_axis_off()
+        ax.set_title(f"step {moment}", fontsize=8)
+    return figure
+
+
+def close_ups(model: Any, poses: Sequence[Any]) -> list[Any]:
+    """A body in these poses [nq] from near by, each [height, width, 3]."""
+    style(model, *CLOSE_UP)
+    scene, data, option = mujoco.MjvScene(model, maxgeom=1000), mujoco.MjData(model), mujoco.MjvOption()
+    camera, view = mujoco.MjvCamera(), mujoco.MjrRect(0, 0, *CLOSE_UP)
+    camera.azimuth, camera.elevation, camera.distance = 60, -20, 3.2
+    pixels, found = np.empty((CLOSE_UP[1], CLOSE_UP[0], 3), np.uint8), []
+    with drawing(model) as context:
+        for pose in poses:
+            data.qpos[:] = pose
+            mujoco.mj_forward(model, data)
+            camera.lookat[:] = (*pose[:2], 0.4)
+            mujoco.mjv_updateScene(model, data, option, None, camera, mujoco.mjtCatBit.mjCAT_ALL, scene)
+            mujoco.mjr_render(view, scene, context)
+            mujoco.mjr_readPixels(pixels, None, view, context)
+            found.append(pixels[::-1].copy())  # OpenGL's first row is the lowest
+    return found
+
+
 def main() -> None:
     options = tyro.cli(Pictures, description=__doc__)
+    if options.only in ("all", "rising"):
+        panels.write(rising(options.seed), options.out / "method-rising.png")
     for method in (denoising, chunks, candidates, scaffold):
         if options.only in ("all", method.__name__):
             noise = Planner.from_pretrained(MODEL).with_config(scaffold=None)

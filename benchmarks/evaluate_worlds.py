@@ -40,15 +40,8 @@ def cells_of(planner: str) -> dict[str, list[str]]:
         cells["true-heading"] = [planner, "--heading", "true"]
     if OTHER_DIMS.search(planner) and family == "ant":
         for way in ("progress", "phase"):
-            cells[f"told-{way}"] = [
-                planner,
-                "--no-replan",
-                "--follow",
-                way,
-                "--controller",
-                f"runs/{planner}-told",
-                *down,
-            ]
+            told = ("--follow", way, "--controller", f"runs/{planner}-told")
+            cells[f"told-{way}"] = [planner, "--no-replan", *told, *down]
     if planner in ("antmaze-large-stitch-v0", "antmaze-giant-stitch-v0"):
         for horizon in HORIZONS:
             cells[f"horizon-{horizon}"] = [planner, "--controller", f"runs/{planner}-controller-{horizon}", *down]

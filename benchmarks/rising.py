@@ -24,7 +24,7 @@ from reproduce import Clock, command
 
 from compdiffuser.domains import BODIES
 from compdiffuser.domains.body import uprightness
-from compdiffuser.domains.rising import AMPLITUDE, OFFSETS, OUTWARD, PERIOD, PHASES
+from compdiffuser.domains.rising import OFFSETS, OUTWARD, PERIOD, PHASES, waves
 from compdiffuser.following.controllers import controller_for
 from compdiffuser.following.falls import Falls
 from compdiffuser.presets import preset
@@ -137,7 +137,8 @@ def search(env: Any, seconds: float, rng: np.random.Generator) -> None:
     while clock.seconds < seconds:
         tried = mean + spread * rng.normal(size=(TRIED, len(mean)))
         chosen = ants[rng.integers(len(ants), size=FALLS)]
-        costs = took(env, np.tile(chosen, (TRIED, 1)), np.repeat(np.stack([waves(each) for each in tried]), FALLS, 0))
+        actions = np.stack([actions_of(each) for each in tried])
+        costs = took(env, np.tile(chosen, (TRIED, 1)), np.repeat(actions, FALLS, axis=0))
         costs = costs.reshape(TRIED, FALLS).mean(axis=1)
         best = tried[np.argsort(costs)[:BEST]]
         mean = (mean + best.mean(axis=0)) / 2
@@ -146,10 +147,9 @@ def search(env: Any, seconds: float, rng: np.random.Generator) -> None:
     print("PERIOD", np.exp(mean[0]).round(3), "PHASES", mean[1:9].round(3), "OFFSETS", mean[9:].round(3))
 
 
-def waves(numbers: Array) -> Array:
+def actions_of(numbers: Array) -> Array:
     """Actions [T, 8] of waves with log period, phases [8] and offsets [8]."""
-    angle = 2 * np.pi * np.arange(SEARCHED)[:, None] / np.exp(numbers[0]) + numbers[1:9]
-    return np.asarray(OUTWARD * np.clip(AMPLITUDE * np.sin(angle) + numbers[9:], -1, 1))
+    return OUTWARD * waves(np.arange(SEARCHED), np.exp(numbers[0]), numbers[1:9], numbers[9:])
 
 
 def took(env: Any, physics: Array, actions: Array) -> Array:

@@ -26,8 +26,12 @@ ATTEMPT = 100
 
 def rocking(steps: Array) -> Array:
     """Actions [n, 8] of ants that have rocked for so many steps [n]."""
-    angle = 2 * np.pi * (steps % ATTEMPT)[:, None] / PERIOD + np.array(PHASES)
-    waves = np.clip(AMPLITUDE * np.sin(angle) + np.array(OFFSETS), -1, 1)
-    legs = waves.reshape(-1, 4, 2)
+    legs = waves(steps % ATTEMPT, PERIOD, np.array(PHASES), np.array(OFFSETS)).reshape(-1, 4, 2)
     first = (np.arange(4) - (steps // ATTEMPT)[:, None]) % 4
     return np.asarray(np.take_along_axis(legs, first[:, :, None], axis=1).reshape(-1, 8) * OUTWARD)
+
+
+def waves(steps: Array, period: float, phases: Array, offsets: Array) -> Array:
+    """How far each joint is driven outward [n, 8], from −1 to 1, in steps [n] of waves with phases and offsets [8]."""
+    angle = 2 * np.pi * steps[:, None] / period + phases
+    return np.asarray(np.clip(AMPLITUDE * np.sin(angle) + offsets, -1, 1))

@@ -27,7 +27,7 @@ class Falls:
         """Look at agents [E, obs], of which some are `active` [E]. Which of them count as fallen from now on."""
         down = self.body.fallen(observations)
         if self.rises:
-            down |= self.down & ~self.body.risen(observations)
+            down = down | (self.down & ~self.body.risen(observations))
         self.down = down & active
         self._steps = np.where(self.down, self._steps + 1, 0)
         return np.flatnonzero(self._steps == (self.patience if self.body.gets_up else 1))

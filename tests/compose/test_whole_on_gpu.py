@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from renew_golden import CONFIGS, filled
+from renew_golden import CONFIGS, filled, inputs
 
 from compdiffuser.compose import ORDERS, Chains, SamplerConfig, Schedule, sample
 from compdiffuser.models.runner import Runner
@@ -39,3 +39,16 @@ def test_a_recorded_loop_has_the_same_bits(network, name, config, lengths):
     rounds = ORDERS[name](chains).most_rounds(len(schedule))
     assert len(runner.whole.kept) == (rounds <= 256)
     assert len({tuple(each.flatten().tolist()) for each in made}) == 4
+
+
+@pytest.mark.parametrize("network", ["dit1d", "unet1d"])
+def test_a_compiled_network_answers_as_one_on_a_cpu(network):
+    config = CONFIGS[network]
+    x, sigma, conditions = inputs(config, rows=20)
+    exact = Runner(filled(config), torch.device("cpu"))(x, sigma, conditions)
+    there = x.to(GPU), sigma.to(GPU), conditions.map(lambda each: each.to(GPU))
+    for compiled, sizes in ((False, [20]), (True, [20] if network == "dit1d" else [16])):
+        runner = Runner(filled(config), GPU, compiled=compiled)
+        runner.most_rows = 16 if runner.one_size else 32
+        torch.testing.assert_close(runner(*there).cpu(), exact, rtol=0.02, atol=0.02 * float(exact.abs().max()))
+        assert list(runner.graphs) == sizes

@@ -71,6 +71,19 @@ def test_a_network_recorded_by_itself_is_recorded_at_the_same_size_among_others(
     assert torch.equal(among, alone)
 
 
+def test_where_each_size_takes_long_to_compile_every_batch_is_filled_up():
+    config = CONFIGS["unet1d"]
+    x, sigma, conditions = inputs(config, rows=13)
+    runner = Runner(filled(config), CPU)
+    alone = runner(x, sigma, conditions)
+    runner.device, runner.one_size, runner.most_rows = torch.device("cuda"), True, 8
+    sizes = []
+    runner.denoiser.register_forward_pre_hook(lambda module, arguments: sizes.append(len(arguments[0])))
+    filled_up = runner(x, sigma, conditions)
+    assert set(sizes) == {8}
+    torch.testing.assert_close(filled_up, alone, rtol=1e-4, atol=1e-4)
+
+
 @given(st.integers(1, 20_000))
 def test_rounded_sizes_hold_the_rows_and_waste_at_most_a_quarter(rows):
     size = rounded(rows)

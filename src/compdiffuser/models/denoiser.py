@@ -131,9 +131,10 @@ class Denoiser(nn.Module):
         return conditions.held(clean) if self.config.ends == "inpaint" else clean
 
     def compute_in(self, dtype: torch.dtype) -> Denoiser:
-        """Run the network itself in a lower precision; conditions and preconditioning stay as they are."""
+        """Run network and encoders in a lower precision; conditions and preconditioning stay as they are."""
         self.compute = dtype
         self.network.to(dtype)
+        self.encoders.to(dtype)
         return self
 
     def compile_network(self, dynamic: bool = False) -> None:
@@ -161,7 +162,8 @@ class Denoiser(nn.Module):
             for encoder, states, level, present in zip(
                 self.encoders, (left, right), levels, (c.has_left, c.has_right), strict=True
             ):
-                features.append(_encoded(encoder, states, level, present))
+                told = _encoded(encoder, states.to(self.compute), level.to(self.compute), present)
+                features.append(told.to(x.dtype))
         else:
             gap = x.new_zeros(rows, horizon - config.overlap, config.dim + 1)
             shown = [

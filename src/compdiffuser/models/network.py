@@ -34,6 +34,9 @@ def padded(features: Tensor) -> Tensor:
 class Network(nn.Module):
     """inputs [M, H, C], features [M, F] -> [M, H, D]"""
 
+    any_rows: ClassVar[bool] = True
+    """Whether one compiled program serves batches of any size; of others, each size takes half a minute to compile."""
+
     def compiled_parts(self) -> Iterable[nn.Module]:
         """The modules to compile one by one; equal ones share a program."""
         return [self]

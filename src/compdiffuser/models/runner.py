@@ -39,9 +39,12 @@ class Runner:
         self.denoiser = copy.deepcopy(denoiser).to(device).eval().requires_grad_(False)
         if on_gpu and isinstance(self.denoiser, Denoiser):
             self.denoiser.compute_in(torch.float16)
+        self.one_size = False
+        """Whether every batch is filled up to `most_rows`."""
         if compiled and isinstance(self.denoiser, Denoiser):
-            # Worth some seconds where tens of thousands of chunks follow; batch sizes stay free.
-            self.denoiser.compile_network(dynamic=True)
+            # Worth some seconds where tens of thousands of chunks follow.
+            self.one_size = on_gpu and not self.denoiser.network.any_rows
+            self.denoiser.compile_network(dynamic=not self.one_size)
         self.device = device
         self.most_rows = rows_at_once(sum(p.numel() for p in self.denoiser.parameters())) if on_gpu else CPU_ROWS
         config = denoiser.config
@@ -68,7 +71,7 @@ class Runner:
     def _run(self, x: Tensor, sigma: Tensor, conditions: Conditions) -> Tensor:
         if self.device.type != "cuda":
             return self._at_least(x, sigma, conditions)
-        size = rounded(len(x))
+        size = self.most_rows if self.one_size else rounded(len(x))
         with LOCK:
             if size not in self.graphs:
                 self.graphs[size] = Captured(self.denoiser, size, x, sigma, conditions, self.pool)

@@ -50,6 +50,8 @@ class UNet1dConfig(NetworkConfig):
 class UNet1d(Network):
     """inputs [M, H, C], features [M, F] -> [M, H, D]"""
 
+    any_rows = False
+
     def __init__(self, channels: int, dim: int, features: int, width: int, depth: int) -> None:
         super().__init__()
         sizes = [width * 2**level for level in range(depth)]

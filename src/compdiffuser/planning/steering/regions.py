@@ -158,10 +158,9 @@ class Polygon(Region):
 
 
 @dataclass(frozen=True)
-class Outside(Region):
-    """Everything but a region: a room is `Outside(Polygon(…))`, and its shelves are regions of their own."""
+class Derived(Region):
+    """A region made of another one, with its dimensions and its numbers."""
 
-    kind: ClassVar[str] = "outside"
     region: Region
 
     @property
@@ -172,39 +171,34 @@ class Outside(Region):
     def axes(self) -> int:
         return self.region.axes
 
-    def distance(self, places: Tensor) -> Tensor:
-        return -self.region.distance(places)
-
     def numbers(self) -> list[float]:
         return self.region.numbers()
+
+
+@dataclass(frozen=True)
+class Outside(Derived):
+    """Everything but a region: a room is `Outside(Polygon(…))`, and its shelves are regions of their own."""
+
+    kind: ClassVar[str] = "outside"
+
+    def distance(self, places: Tensor) -> Tensor:
+        return -self.region.distance(places)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.region}"
 
 
 @dataclass(frozen=True)
-class Grown(Region):
+class Grown(Derived):
     """A region and everything within a margin of it."""
 
-    region: Region
     margin: float
 
     def __post_init__(self) -> None:
         check_margin(self.margin)
 
-    @property
-    def group(self) -> str | None:
-        return self.region.group
-
-    @property
-    def axes(self) -> int:
-        return self.region.axes
-
     def distance(self, places: Tensor) -> Tensor:
         return self.region.distance(places) - self.margin
-
-    def numbers(self) -> list[float]:
-        return self.region.numbers()
 
     def __str__(self) -> str:
         return f"{self.region}~{self.margin:.12g}"

@@ -120,7 +120,7 @@ _RECORDED = tuple(
     (f"controller on recorded plans, {what}", {**MEASURED, "cell": f"recorded-{kind}", **_OWN})
     for what, kind in (("walking", "navigate"), ("dribbling", "dribble"))
 )
-ANTSOCCER = Table("dataset", SOCCER_ROWS, (BEST_RL, GSC, PAPER, ONE_PLAN, REPLANNING))
+ANTSOCCER = Table("dataset", SOCCER_ROWS, (BEST_RL, GSC, PAPER, STAYING_DOWN, *_UP))
 ANTSOCCER_PARTS = Table("dataset", LONGEST_ROWS[len(SIZES) :], (_OUR_GSC, _NOISE, *_RECORDED, _EXPERTS))
 
 _AGENTS = tuple(
@@ -151,4 +151,4 @@ ANTMAZE_ENDINGS = _endings(ANT_ROWS, (STAYING_DOWN, *_UP))
 HUMANOIDMAZE_ENDINGS = _endings(
     LONGEST_ROWS[: len(SIZES)], (ONE_PLAN, REPLANNING, _NOISE, _TRUE, _PERFECT, _PERFECT_TRUE)
 )  # fmt: skip
-ANTSOCCER_ENDINGS = _endings(LONGEST_ROWS[len(SIZES) :], (ONE_PLAN, REPLANNING, _OUR_GSC, _NOISE))
+ANTSOCCER_ENDINGS = _endings(LONGEST_ROWS[len(SIZES) :], (STAYING_DOWN, *_UP, _OUR_GSC, _NOISE))

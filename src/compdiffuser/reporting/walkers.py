@@ -39,9 +39,7 @@ WHOLE_ROWS: tuple[Row, ...] = tuple(
 """Ants whose plans hold x and y, the posture too (15D), or all of an observation (29D)."""
 _DOWN: Result = {"settings.rise": (None, False)}
 """Ants that stay where they fall, so that what differs is the plan."""
-_ONE_PLAN, _REPLANNING, _FROM_NOISE = (
-    (title, {**wanted, **_DOWN}) for title, wanted in (ONE_PLAN, REPLANNING, FROM_NOISE)
-)
+_ONE_PLAN, _FROM_NOISE = ((title, {**wanted, **_DOWN}) for title, wanted in (ONE_PLAN, FROM_NOISE))
 _OWN: Result = {"steps_limit": ANY, "dims": ANY}
 """Of a ceiling: it has its own limit, and plans nothing."""
 _EXPERTS = ("experts on a breadth-first path", {**MEASURED, "cell": "experts", **_OWN})
@@ -83,7 +81,7 @@ ANTMAZE_PARTS = Table(
         _EXPERTS,
     ),
 )
-WHOLE_STATES = Table("dataset", WHOLE_ROWS, (PAPER, BEST, _ONE_PLAN, _REPLANNING))
+WHOLE_STATES = Table("dataset", WHOLE_ROWS, (PAPER, BEST, STAYING_DOWN, *_UP))
 WHOLE_PARTS = Table(
     "dataset",
     tuple(row for row in WHOLE_ROWS if not row[0].endswith(" 2D")),
@@ -146,7 +144,7 @@ def _endings(rows: tuple[Row, ...], columns: tuple[Row, ...]) -> tuple[Row, ...]
     return tuple((f"{title}, {way}", {**row, **wanted}) for title, row in rows for way, wanted in ways)
 
 
-WHOLE_ENDINGS = _endings(WHOLE_ROWS, (_ONE_PLAN, _REPLANNING))
+WHOLE_ENDINGS = _endings(WHOLE_ROWS, (STAYING_DOWN, *_UP))
 ANTMAZE_ENDINGS = _endings(ANT_ROWS, (STAYING_DOWN, *_UP))
 HUMANOIDMAZE_ENDINGS = _endings(
     LONGEST_ROWS[: len(SIZES)], (ONE_PLAN, REPLANNING, _NOISE, _TRUE, _PERFECT, _PERFECT_TRUE)

@@ -163,5 +163,7 @@ def test_numbers_that_cannot_be_are_named(record, name, value):
 def test_what_does_not_go_together_is_named():
     with pytest.raises(UserError, match="overlap must be less than the horizon 8, not 8"):
         ChunkConfig(horizon=8, overlap=8)
+    with pytest.raises(UserError, match="scaffold must be positive or None, not 0"):
+        ChunkConfig(scaffold=0.0)
     with pytest.raises(UserError, match="names its recipe"):
         RecordingConfig("", 10, 20)

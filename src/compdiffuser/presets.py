@@ -76,6 +76,8 @@ class ChunkConfig:
             raise UserError(f"overlap must be less than the horizon {self.horizon}, not {self.overlap}")
         if self.scaffold is not None:
             finite(self, "scaffold", least=0)
+            if self.scaffold == 0:
+                raise UserError("scaffold must be positive or None, not 0")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,12 @@ SHAPES = [Disc((1, 2), 2.5), Box((3, 1), (-1, -2)), ARROW, Outside(ARROW), GIANT
 PLACES = torch.from_numpy(np.random.default_rng(0).uniform(-4, 9, (400, 2)))
 
 
+@pytest.mark.parametrize("what", ["disc:1,2,3", [(0, 0), (1, 0), (1, 1)], None])
+def test_only_a_region_has_an_outside(what):
+    with pytest.raises(UserError, match="a region is a Disc, a Box, a Polygon, Outside or Walls, not"):
+        Outside(what)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_distance_is_that_of_the_nearest_place_on_the_other_side(shape):
     fine = torch.from_numpy(np.stack(np.meshgrid(*[np.arange(-9, 14, 0.1)] * 2), axis=-1).reshape(-1, 2))
@@ -82,6 +88,7 @@ def test_a_region_in_three_dimensions():
         (lambda: region("blob:1,2"), "a region is written disc:x,y,r"),
         (lambda: region("disc:1,2"), "not 'disc:1,2': the centre"),
         (lambda: region("polygon:0,0,1"), "a region is written"),
+        (lambda: region("disc:0,0,1~"), "a region is written"),
         (lambda: region("disc:0,0,1~nan"), "a margin is a number of metres from 0 on, not nan"),
         (lambda: region("disc:0,0,1~-2"), "a margin is a number of metres from 0 on, not -2"),
         (lambda: region("outside:" * 5000 + "disc:0,0,1"), "a region is written"),

@@ -13,8 +13,10 @@ from compdiffuser.diffusion.objective import ObjectiveConfig
 from compdiffuser.domains import Group, Space
 from compdiffuser.planning.beginning import Beginning, trained_so_far
 from compdiffuser.planning.checkpoint import Checkpoint, load
+from compdiffuser.planning.problem import within
 from compdiffuser.planning.recipes import recipe_for
 from compdiffuser.planning.sharing.publishing import card
+from compdiffuser.planning.sharing.soundness import random_pairs
 from compdiffuser.planning.training import Making, train_planner
 from compdiffuser.presets import own_preset, preset
 from compdiffuser.training.config import TrainConfig
@@ -52,9 +54,9 @@ def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
 def test_it_begins_with_the_planners_bits_and_learns_on(first, tmp_path, monkeypatch):
     seen, see = [], Making.see
 
-    def look(made, moment, average):
+    def look(made, moment, average, record):
         seen.append((moment.update, [weight.detach().clone() for weight in average]))
-        see(made, moment, average)
+        see(made, moment, average, record)
 
     monkeypatch.setattr(Making, "see", look)
     train(tmp_path, first, replace(QUICK, steps=1, log_every=1))
@@ -165,6 +167,21 @@ def test_units_stay_whatever_the_limits_of_the_data(first, tmp_path):
     wide = train(tmp_path / "wide", model=model, episodes=lines(3.0))
     wide = replace(wide, normalizer=replace(wide.normalizer, span=(4.0, 4.0)))
     assert train(tmp_path / "in-it", wide, episodes=lines(2.0)).normalizer == wide.normalizer
+
+
+def test_soundness_is_told_of_data_that_reaches_further_than_the_planner_it_begins_with(first, tmp_path, capsys):
+    wider = train(tmp_path, first, episodes=lines(1.5), soundness_told=True)
+    assert "finished: " in capsys.readouterr().err
+    inside = within(lines(1.5).observations, OWN.space, wider.normalizer)
+    assert 0.5 < inside.mean() < 1
+    starts, goals = random_pairs(lines(1.5).observations, wider, 500)
+    assert within(starts, OWN.space, wider.normalizer).all()
+    assert within(goals, OWN.space, wider.normalizer).all()
+
+
+def test_an_objective_of_ones_own_has_the_overlap_of_the_chunks(first, tmp_path):
+    made = train(tmp_path, model=SMALL, objective=ObjectiveConfig(state=0.5))
+    assert made.record["objective"]["overlap"] == OWN.chunks.overlap
 
 
 def test_data_of_another_place_is_refused(first, tmp_path):

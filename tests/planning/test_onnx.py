@@ -53,6 +53,9 @@ def test_what_cannot_be_is_told(exported, tmp_path, capsys):
         Runner(found.denoiser, CPU, compiled=True)
     with pytest.raises(UserError, match="cannot be saved"):
         found.save(tmp_path / "weights")
+    with pytest.raises(UserError, match="tiny' holds a planner, whose files a planner in ONNX would replace"):
+        export_onnx(load(exported / "tiny"), exported / "tiny")
+    assert load(exported / "tiny").record is not None
     with pytest.raises(UserError, match="is an ONNX file already"):
         export_onnx(found, tmp_path / "again")
     network, config = exported / "onnx" / "model.onnx", exported / "onnx" / "config.json"

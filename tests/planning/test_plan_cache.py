@@ -1,5 +1,6 @@
 """Plans in a folder: found again by the same question, and by no other."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +54,20 @@ def test_a_plan_is_made_once(planner, tmp_path):
         before = counting.problems
         kept.plan_batch(STARTS, GOALS, **{"seed": [3, 4], "n_candidates": 4, **change})
         assert counting.problems == before + (1 if "seed" in change else 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"steering": [Steering(), Steering()]}, "steering is the same for all problems where plans are cached"),
+        ({"n_candidates": [1, 2]}, "n_candidates is the same for all problems where plans are cached, not [1, 2]"),
+        ({"n_chunks": [3]}, "1 numbers of chunks were given for 2 problems"),
+        ({"goals": GOALS[:1]}, "2 starts were given with 1 goals"),
+    ],
+)
+def test_what_is_not_of_all_problems_is_refused(planner, tmp_path, asked, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        PlanCache(planner, tmp_path).plan_batch(STARTS, **{"goals": GOALS, **asked})
 
 
 def test_another_planner_has_other_plans(planner):

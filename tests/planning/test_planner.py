@@ -326,11 +326,17 @@ def test_each_problem_may_have_its_own_number_of_candidates(tiny):
         ([0, 0], [1, 1], {"n_chunks": "many"}, "chunks must be 'auto' or a number, not 'many'"),
         ([0, 0], [1, 1], {"n_candidates": 0}, "candidates must be at least 1, not 0"),
         (["a", "b"], [1, 1], {}, "a start is 2 numbers"),
+        ((1, (2, 3)), [1, 1], {}, "a start is 2 numbers"),
     ],
 )
 def test_bad_input_gets_one_sentence(planner, start, goal, options, sentence):
     with pytest.raises(UserError, match=sentence):
         planner.plan(start, goal, **options)
+
+
+def test_a_search_without_candidates_has_no_plan(planner):
+    with pytest.raises(UserError, match="this search has no candidate yet; advance it first"):
+        planner.result(planner.search([0, 0], [3, 3]))
 
 
 def test_as_many_goals_as_starts(planner):

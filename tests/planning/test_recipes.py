@@ -8,12 +8,12 @@ from test_planner_runs import OWN, lines
 
 from compdiffuser.cli.train import Train
 from compdiffuser.models import DenoiserConfig, DiT1dConfig, UNet1dConfig
+from compdiffuser.planning.checkpoint import load
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.recipes import CHUNKS, RECIPES, Recipe, recipe_for
-from compdiffuser.planning.training import Snapshots, train_planner
+from compdiffuser.planning.training import Making, Snapshots, train_planner
 from compdiffuser.presets import preset
-from compdiffuser.training.loop import Moment
 from compdiffuser.types import UserError
 
 pytestmark = pytest.mark.usefixtures("few_windows")
@@ -148,17 +148,32 @@ def test_the_papers_planner_plans_with_its_sampler(run, sampler):
 def test_a_snapshot_is_a_planner(run):
     record = Planner.from_pretrained(run / "after-0.0001", "cpu").record
     assert record["after_seconds"] == 1e-4
-    assert 0 < record["after_updates"] <= record["outcome"]["steps"]
+    assert 0 < record["after_updates"] <= SMALL["steps"]
+
+
+def test_who_ends_a_training_at_once_keeps_its_snapshots(tmp_path, monkeypatch):
+    see = Making.see
+
+    def pulled(made, moment, average, record):
+        see(made, moment, average, record)
+        if moment.update == 2:
+            raise SystemExit
+
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    train(whole, changes={**SMALL, "steps": 3, "log_every": 1})
+    monkeypatch.setattr(Making, "see", pulled)
+    with pytest.raises(SystemExit):
+        train(cut, changes={**SMALL, "steps": 3, "log_every": 1}, snapshots=(1e-6,))
+    assert not (cut / "config.json").exists()
+    then = Planner.from_pretrained(cut / "after-1e-06", "cpu")
+    assert then.record["after_updates"] == 1
+    monkeypatch.setattr(Making, "see", see)
+    train(cut, changes={**SMALL, "steps": 3, "log_every": 1}, snapshots=(1e-6,))
+    ends = [load(folder).denoiser.state_dict() for folder in (whole, cut)]
+    assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0]), "a snapshot changes nothing"
 
 
 def test_snapshots_belong_to_the_run_that_passed_their_time():
     fresh, continued = Snapshots((5.0, 10.0, 30.0)), Snapshots((5.0, 10.0, 30.0))
-    for seconds in (0.0, 4.0, 12.0, 20.0):
-        fresh.see(Moment(int(10 * seconds), seconds, 0.0), [torch.tensor(seconds)])
-    for seconds in (20.0, 21.0, 30.0):
-        continued.see(Moment(int(10 * seconds), seconds, 0.0), [torch.tensor(seconds)])
-    assert [(after, updates, float(weights[0])) for after, updates, weights in fresh.kept] == [
-        (5, 120, 12),
-        (10, 120, 12),
-    ]
-    assert [(after, updates, float(weights[0])) for after, updates, weights in continued.kept] == [(30, 300, 30)]
+    assert [fresh.passed(seconds) for seconds in (0.0, 4.0, 12.0, 20.0)] == [[], [], [5, 10], []]
+    assert [continued.passed(seconds) for seconds in (20.0, 21.0, 30.0)] == [[], [], [30]]

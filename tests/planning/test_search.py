@@ -42,6 +42,12 @@ def test_by_overlap_only_the_overlap_counts_and_every_candidate_is_made():
     assert search([good, tight], most=3).done
 
 
+def test_a_chunk_by_itself_is_not_the_best_for_overlapping_with_nothing():
+    alone, chain = candidate(k=1, overlap=0.0), candidate(k=3, overlap=0.2)
+    assert search([alone, chain], score="overlap").best is chain
+    assert search([alone], score="overlap").best is alone
+
+
 def test_a_search_ends_with_its_candidates_or_with_a_certificate():
     assert not search().done
     assert search([candidate()] * 5, most=5, refine=False).done

@@ -27,6 +27,7 @@ from compdiffuser.planning.in_use.repair import mending
 from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.search import Candidate, Search
 from compdiffuser.planning.steering.adherence import kept
+from compdiffuser.planning.steering.regions import Grown
 from compdiffuser.planning.steering.steering import Course, passing_times, waypoint
 from compdiffuser.planning.steering.ways import differ
 
@@ -206,9 +207,10 @@ def test_a_waypoint_that_is_passed_within_no_distance_is_told(text):
 @pytest.mark.slow
 def test_a_plan_that_is_steered_is_kept_with_what_steered_it(plain, tmp_path):
     verdict = Verdict({"avoid": 2.0}, {"avoid": "disc:1,2,3 at state 4 of 5, by 1.00 m"})
-    plan = replace(plain, avoid=(Disc((1, 2), 3), Walls(LAYOUT)), via=PASSED, verdict=verdict)
+    steered = Steering.of(avoid=(Grown(Disc((1, 2), 3), 0.5), Walls(LAYOUT)), margin=0.25)
+    plan = replace(plain, avoid=steered.avoid, via=PASSED, verdict=verdict)
     loaded = Plan.load(plan.save(tmp_path / "plan.npz"))
-    assert loaded.avoid == (Disc((1, 2), 3),), "walls have no text"
+    assert loaded.avoid == (Grown(Disc((1, 2), 3), 0.75),), "walls have no text"
     assert (loaded.via, loaded.verdict) == (plan.via, verdict)
     assert plan.to_dict()["verdict"]["where"] == dict(verdict.where)
     assert plan.plot(tmp_path / "plan.png") is not None
@@ -225,14 +227,19 @@ def flat(states):
         ({"avoid": [Disc((3, 3), 1)], "margin": 0.5}, "the goal [3.0, 3.0] lies in disc:3,3,1"),
         ({"avoid": [Disc((2, 0), 1)], "via": [(2, 0.5)]}, "the waypoint [2.0, 0.5] lies in disc:2,0,1"),
         ({"avoid": [Disc((2, 0), 1, of="ball")]}, "there is no 'ball' in these plans, but agent"),
+        ({"avoid": (each for each in [Disc((0, 0), 1)])}, "the start [0.0, 0.0] lies in disc:0,0,1"),
         ({"avoid": ["disc:0,0,1"]}, "a region is a Disc, a Box"),
+        ({"avoid": None}, "avoid is a list of regions, not None"),
+        ({"avoid": "disc:0,0,1"}, "avoid is a list of regions, not disc:0,0,1"),
+        ({"via": ["12"]}, "a waypoint is the finite numbers of a place, not 12"),
         ({"via": [(99, 0)]}, "the waypoint [99.0, 0.0] lies outside the data"),
         ({"via": [(1, 2, 3)]}, "a waypoint is 2 numbers here, not [1.0, 2.0, 3.0]"),
         ({"via": [("a", 0)]}, "a waypoint is the finite numbers of a place"),
         ({"via": "1,2"}, "via is a list of places"),
         ({"via": [(1, 1)], "within": 0}, "a waypoint is passed within a distance above 0, not 0"),
         ({"valid": lambda states: states[:, 0] > 0.5}, "the start [0.0, 0.0] is not valid"),
-        ({"valid": lambda states: states}, "valid tells a bool or metres for each of 2 states"),
+        ({"valid": lambda states: states}, "valid tells a bool, or metres as a float, for each of 2 states"),
+        ({"valid": lambda states: np.ones(len(states), int)}, "not int64 of shape [2]"),
         ({"valid": 3}, "valid is a function of states, not 3"),
         ({"prefer": flat}, "the cost has no gradient"),
         ({"prefer": lambda states: states.sum(dim=(1, 2)) / 0}, "the cost of a path is not finite"),
@@ -251,6 +258,14 @@ def test_what_cannot_be_asked_is_told_in_a_sentence(small, options, said):
         small.plan([0, 0], [3, 3], n_candidates=2, **options)
     assert said in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_a_steered_plan_is_made_where_nothing_has_a_gradient(small):
+    asked = {"avoid": [Disc((1.5, 1.5), 0.5)], "prefer": lambda states: states.square().sum(dim=(1, 2))}
+    usual = small.plan([0, 0], [3, 3], n_candidates=2, **asked)
+    with torch.inference_mode():
+        inside = small.plan([0, 0], [3, 3], n_candidates=2, **asked)
+    np.testing.assert_array_equal(inside.states, usual.states)
 
 
 @pytest.mark.parametrize(
@@ -302,6 +317,8 @@ def test_who_follows_a_plan_that_turns_back_tells_how_far_it_is(small):
     assert (len(rest.chunks), rest.concerned, rest.steering.via) == (1, (), ())
     assert (len(early.chunks), early.steering.via) == (3, plan.via)
     assert Rest.of(small, plan, here, Steering(), back, 1).concerned == (0,), "a waypoint lies behind"
+    with pytest.raises(UserError, match=r"of 72 states of a plan, 0 to 72 lie behind an agent, not 3$"):
+        ahead(small, plan, here, "3")
     with pytest.raises(UserError, match="of 72 states of a plan, 0 to 72 lie behind an agent, not 73"):
         small.repair(plan, at=here, executed=73)
     with pytest.raises(UserError, match="of 3 waypoints of a plan, 0 to 3 lie behind an agent, not -1"):

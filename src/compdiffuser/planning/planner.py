@@ -41,7 +41,7 @@ from compdiffuser.planning.steering.ground import Ground
 from compdiffuser.planning.steering.regions import Region
 from compdiffuser.planning.steering.steering import Cost, Steering, Valid
 from compdiffuser.runs import choose_device
-from compdiffuser.types import Array
+from compdiffuser.types import Array, UserError
 
 STEERED_LEVEL = 0.25
 """σ up to which scaffolds of steered plans are noised, where a preset does without scaffolds."""
@@ -134,7 +134,7 @@ class Planner:
         With `n_plans`, the plan's `others` are up to so many more that take other ways.
         """
         steering = Steering.of(via, avoid, valid, prefer, margin, within)
-        ends = np.asarray(start)[None], np.asarray(goal)[None]
+        ends = [start], [goal]
         if n_plans == 1:
             return self.plan_batch(*ends, steering=steering, **options)[0]
         (several,) = one_each(n_plans, 1, "numbers of plans", 1, MOST_PLANS)
@@ -181,7 +181,7 @@ class Planner:
         steering: Steering | None = None,
     ) -> Search:
         """A problem to be planned wave by wave with `advance`, beside others that come and go; `result` is its plan."""
-        return self.searches(np.asarray(start)[None], np.asarray(goal)[None], n_chunks, n_candidates, seed, steering)[0]
+        return self.searches([start], [goal], n_chunks, n_candidates, seed, steering)[0]
 
     def searches(
         self,
@@ -247,7 +247,12 @@ class Planner:
         return merge(chunks, self.model.overlap, self.config.blending).cpu().numpy()
 
     def result(self, search: Search, seconds: float = 0.0, keep_candidates: bool = False) -> Plan:
-        """The best plan of a search so far; `keep_candidates` adds the others with as many chunks."""
+        """The best plan of a search so far; `keep_candidates` adds all candidates with as many chunks.
+
+        Raises UserError where `advance` has made none yet.
+        """
+        if not search.candidates:
+            raise UserError("this search has no candidate yet; advance it first")
         best = search.best
         candidates = sorted(search.candidates, key=lambda candidate: candidate.number)
         same = [candidate for candidate in candidates if len(candidate.chunks) == len(best.chunks)]

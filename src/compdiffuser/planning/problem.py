@@ -38,12 +38,20 @@ def checked(states: Any, what: str, space: Space, normalizer: Normalizer, enough
     for state in array:
         if not np.isfinite(state).all():
             raise UserError(f"the {what} {state.tolist()} is not finite")
-        # A posture may be out of the ordinary for a moment; a place that nobody has been near cannot be planned.
-        if (np.abs(space.places(normalizer.normalize(state))) > space.places(normalizer.limits) + MARGIN).any():
+        if not within(state, space, normalizer):
             ranges = [(normalizer.low[column], normalizer.high[column]) for column in space.columns]
             limits = " × ".join(f"[{low:.2f}, {high:.2f}]" for low, high in ranges)
             raise UserError(f"the {what} {state.round(3).tolist()} lies outside the data, which covers {limits}")
     return array
+
+
+def within(states: Array, space: Space, normalizer: Normalizer) -> Array:
+    """Which states [..., D] lie near enough to the data: [...].
+
+    A posture may be out of the ordinary for a moment; a place that nobody has been near cannot be planned.
+    """
+    apart = np.abs(space.places(normalizer.normalize(states)))
+    return np.all(apart <= space.places(normalizer.limits) + MARGIN, axis=-1)
 
 
 def real(states: Any, expected: str) -> Array:

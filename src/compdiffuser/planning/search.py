@@ -76,8 +76,9 @@ class Score:
 SCORES: dict[str, Score] = {
     # An excess is of the worst chunk, and grows with K, so that shorter plans win where they are as good.
     "reconstruction": Score(lambda made: (not made.verdict.complete, made.verdict.excess), ends_early=True),
-    # The paper's choice looks at all candidates. One that is not finite has no place among numbers, and comes last.
-    "overlap": Score(lambda made: (math.isnan(made.overlap), made.overlap), ends_early=False),
+    # The paper's choice looks at all candidates. One that is not finite has no place among numbers, and comes last; a
+    # single chunk has nothing that could disagree, and comes after those that have.
+    "overlap": Score(lambda made: (math.isnan(made.overlap), len(made.chunks) == 1, made.overlap), ends_early=False),
 }
 """Ways to choose a plan: complete ones by how like the data they are, or by overlap distance as in the paper."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from compdiffuser.diffusion.objective import ObjectiveConfig
@@ -34,7 +34,8 @@ def settled(
     model = chunked(model or usual.model, preset)
     if begun is not None:
         begun.check(model_settings(model))
-    return name, Recipe(model, objective or usual.objective, training or usual.training)
+    aims = replace(objective or usual.objective, overlap=model.overlap)
+    return name, Recipe(model, aims, training or usual.training)
 
 
 def identity(

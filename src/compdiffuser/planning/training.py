@@ -153,9 +153,12 @@ class Making:
         calibration = calibrate(Runner(trained, self.device), self.windows, self.preset.chunks.overlap, self.counts)
         return Checkpoint(trained, self.normalizer, calibration, self.settings, record, self.support, self.postures)
 
-    def see(self, moment: Moment, average: list[Tensor]) -> None:
+    def see(self, moment: Moment, average: list[Tensor], record: dict[str, Any]) -> None:
         self.latest = average
-        self.younger.see(moment, average)
+        for seconds in self.younger.passed(moment.seconds):
+            if rank() == 0:  # at once: who kills a training keeps its snapshots
+                then = {**record, "after_seconds": seconds, "after_updates": moment.update}
+                self.planner(then, average).save(self.out / f"after-{seconds:g}")
         if self.reports is not None and rank() == 0:
             self.reports.see(moment, lambda: self.planner({}, average))
 
@@ -167,18 +170,18 @@ class Making:
             print(told, file=sys.stderr)
 
     def finished(self, record: dict[str, Any], progress: bool) -> Checkpoint:
-        """Calibrate and write the planner, and those of the snapshots."""
+        """Calibrate and write the planner, also as a snapshot where one was due since the last line of the log."""
         outcome = record["outcome"]
-        self.younger.see(Moment(outcome["steps"], outcome["seconds"], 1.0), list(self.denoiser.parameters()))
+        last = self.younger.passed(outcome["seconds"])
         with progress_bar("{task.fields[note]}", shown=progress and rank() == 0, remaining=False) as bar:
             line = bar.add_task("[bold]calibrating", total=2, note="errors of recorded chunks")
             checkpoint = self.planner(record)
             bar.update(line, advance=1, note="writing")
             if rank() == 0:
                 checkpoint.save(self.out)
-                for seconds, updates, weights in self.younger.kept:
-                    then = {**record, "after_seconds": seconds, "after_updates": updates}
-                    self.planner(then, weights).save(self.out / f"after-{seconds:g}")
+                for seconds in last:
+                    then = {**record, "after_seconds": seconds, "after_updates": outcome["steps"]}
+                    replace(checkpoint, record=then).save(self.out / f"after-{seconds:g}")
             bar.update(line, advance=1, note="")
         if self.reports is not None and rank() == 0:
             self.reports.finished(checkpoint)
@@ -245,19 +248,17 @@ def windows_of(episodes: Episodes, preset: Preset, normalizer: Normalizer, devic
 
 @dataclass
 class Snapshots:
-    """Averaged weights as they were after so many seconds of training."""
+    """When planners are kept, after so many seconds of training."""
 
     due: Sequence[float]
-    kept: list[tuple[float, int, list[Tensor]]] = field(default_factory=list)
-    """Seconds, updates and weights of each."""
     seen: float = math.inf
     """Seconds when it last looked; what was due before the first look belongs to the run that this one continues."""
 
-    def see(self, moment: Moment, average: list[Tensor]) -> None:
-        for after in sorted(self.due):
-            if self.seen < after <= moment.seconds:
-                self.kept.append((after, moment.update, [weight.detach().clone() for weight in average]))
-        self.seen = moment.seconds
+    def passed(self, seconds: float) -> list[float]:
+        """Those that have become due since it last looked."""
+        found = [after for after in sorted(self.due) if self.seen < after <= seconds]
+        self.seen = seconds
+        return found
 
 
 def with_weights(denoiser: Denoiser, weights: list[Tensor]) -> Denoiser:

@@ -61,7 +61,7 @@ class TrainConfig:
         if self.ema_every > 1 and self.updates_per_replay > 1:
             raise UserError(f"ema_every {self.ema_every} needs updates_per_replay 1, not {self.updates_per_replay}")
         whole(self, "warmup", least=0)
-        whole(self, "seed", least=-(2**63))
+        whole(self, "seed", least=-(2**63), most=2**63 - 1)
         check_schedule(self.schedule)
         if self.precision not in get_args(Precision):
             raise UserError(f"unknown precision '{brief(self.precision)}'; choose {', '.join(get_args(Precision))}")

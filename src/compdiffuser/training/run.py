@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from compdiffuser.runs import device_name, processes, versions
 from compdiffuser.training.config import TrainConfig
-from compdiffuser.training.loop import Stopped, Watch, fit
+from compdiffuser.training.loop import Moment, Stopped, fit
 from compdiffuser.training.updater import Learner
 
 Record = dict[str, Any]
@@ -28,7 +29,7 @@ def run_training(
     manifest: Mapping[str, Any] | None = None,
     parameters: int | None = None,
     progress: bool = True,
-    watch: Watch | None = None,
+    watch: Callable[[Moment, list[Tensor], Record], None] | None = None,
     on_checkpoint: Callable[[int, Record], None] | None = None,
     on_interrupt: Callable[[Record], None] | None = None,
 ) -> Record:
@@ -36,8 +37,8 @@ def run_training(
 
     `own` is what the learner adds to the record, `manifest` says where the data came from, and `parameters` counts the
     weights where not all of the module's are meant. `on_checkpoint` is given the number of updates and the record so
-    far, which lacks the outcome. `on_interrupt` is given that record too where Ctrl-C ended the run after its last
-    update was kept; it then says after how many seconds and updates.
+    far, which lacks the outcome; so is `watch`, with what it sees in `fit`. `on_interrupt` is given that record too
+    where Ctrl-C ended the run after its last update was kept; it then says after how many seconds and updates.
     """
     if parameters is None:
         parameters = sum(p.numel() for p in learner.module.parameters())
@@ -55,8 +56,12 @@ def run_training(
         if on_checkpoint is not None:
             on_checkpoint(updates, dict(record))
 
+    def show(moment: Moment, average: list[Tensor]) -> None:
+        if watch is not None:
+            watch(moment, average, dict(record))
+
     try:
-        outcome = fit(learner, config, device, out, progress=progress, watch=watch, on_checkpoint=keep, about=about)
+        outcome = fit(learner, config, device, out, progress=progress, watch=show, on_checkpoint=keep, about=about)
     except Stopped as stop:  # a second Ctrl-C, which is none, ends it at once
         if on_interrupt is not None:
             on_interrupt({**record, "after_seconds": stop.seconds, "after_updates": stop.updates})

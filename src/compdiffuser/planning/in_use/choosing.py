@@ -13,7 +13,6 @@ from torch import Tensor
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.steering.steering import Steering
 from compdiffuser.planning.steering.ways import WAYS_APART, differ
-from compdiffuser.types import Array
 
 if TYPE_CHECKING:
     from compdiffuser.planning.planner import Planner
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
 def choice(
     planner: Planner,
-    starts: Array,
-    goals: Array,
+    starts: Any,
+    goals: Any,
     steering: Steering,
     count: int,
     n_chunks: Any = "auto",

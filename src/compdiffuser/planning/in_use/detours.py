@@ -10,12 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from compdiffuser.checks import brief
 from compdiffuser.compose.chains import Chains
 from compdiffuser.compose.merge import merge, split
 from compdiffuser.planning.plan import Plan
@@ -42,8 +44,9 @@ def ahead(
     waypoints are `passed`; otherwise its nearest state decides. Raises UserError for more than there are.
     """
     for what, given, most in (("states", executed, len(plan.states)), ("waypoints", passed, len(plan.via))):
-        if given is not None and not 0 <= given <= most:
-            raise UserError(f"of {most} {what} of a plan, 0 to {most} lie behind an agent, not {given}")
+        number = isinstance(given, Integral) and not isinstance(given, bool)
+        if given is not None and not (number and 0 <= given <= most):
+            raise UserError(f"of {most} {what} of a plan, 0 to {most} lie behind an agent, not {brief(given)}")
     if executed is None:
         now = int(np.linalg.norm(plan.space.places(plan.states - here), axis=1).argmin())
     else:

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from compdiffuser.checks import brief
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.problem import Chunks, one_each, real
+from compdiffuser.planning.problem import Chunks, each_chunks, one_each, real
 from compdiffuser.types import UserError
 
 
@@ -32,15 +33,24 @@ class PlanCache:
     def plan_batch(
         self, starts: Any, goals: Any, n_chunks: Chunks = "auto", *, seed: int | Sequence[int] = 0, **options: Any
     ) -> list[Plan]:
-        """As the planner's own; `options` are the same for all problems. Raises UserError for functions among them."""
+        """As the planner's own; `options` are the same for all problems.
+
+        Raises UserError for functions among them, and for options that are lists.
+        """
+        for name, value in options.items():
+            if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+                raise UserError(f"{name} is the same for all problems where plans are cached, not {brief(value)}")
         starts, goals = real(starts, "starts are real numbers"), real(goals, "goals are real numbers")
-        chunks = [n_chunks] * len(starts) if isinstance(n_chunks, int | str) else list(n_chunks)
+        if len(starts) != len(goals):
+            raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
+        asked = each_chunks(n_chunks, len(starts))
+        chunks = [asked] * len(starts) if isinstance(asked, str) else asked
         seeds = one_each(seed, len(starts), "seeds")
         problems = zip(starts.tolist(), goals.tolist(), chunks, seeds, strict=True)
         files = [self.folder / f"{_digest([*problem, options])}.npz" for problem in problems]
         if new := [p for p, file in enumerate(files) if not file.exists()]:
-            asked: Chunks = n_chunks if isinstance(n_chunks, int | str) else [n_chunks[p] for p in new]
-            made = self.planner.plan_batch(starts[new], goals[new], asked, seed=[seeds[p] for p in new], **options)
+            these: Chunks = asked if isinstance(asked, str) else [asked[p] for p in new]
+            made = self.planner.plan_batch(starts[new], goals[new], these, seed=[seeds[p] for p in new], **options)
             for p, plan in zip(new, made, strict=True):
                 plan.save(files[p])
         return [Plan.load(file) for file in files]

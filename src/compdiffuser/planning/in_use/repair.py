@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from compdiffuser.planning.in_use.detours import Rest
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.problem import MOST_CANDIDATES, checked, one_each
@@ -101,8 +99,7 @@ def renewal(
     given = Steering.of((), avoid, valid, prefer, margin)
     new = tuple(each for each in (*planner.known.avoid, *given.avoid) if each not in plan.avoid)
     steering = replace(given.joined(replace(planner.known, avoid=())), avoid=(*plan.avoid, *new))
-    here = plan.states[0] if at is None else np.asarray(at)
-    here = checked(here[None], "state", planner.space, planner.normalizer)[0]
+    here = checked([plan.states[0] if at is None else at], "state", planner.space, planner.normalizer)[0]
     (most,) = one_each(n_candidates, 1, "numbers of candidates", 1, MOST_CANDIDATES)
     (seed,) = one_each(seed, 1, "seeds")
     rest = Rest.of(planner, plan, here, steering, executed, passed)

@@ -27,8 +27,10 @@ def export_onnx(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     if not isinstance(checkpoint.denoiser, Denoiser):
         raise UserError("this planner's network is an ONNX file already")
-    data = to_onnx(checkpoint.denoiser)
     file = path if path.suffix == SUFFIX else path / NETWORK
+    if file != path and (kind := artifact.kind_of(path)) not in (None, KIND):
+        raise UserError(f"'{path}' holds a {kind}, whose files a {KIND} would replace; choose another folder")
+    data = to_onnx(checkpoint.denoiser)
     with replacing(file) as temporary:
         temporary.write_bytes(data)
     if file == path:

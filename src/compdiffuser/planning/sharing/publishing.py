@@ -10,14 +10,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from compdiffuser.checks import is_finite
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.recorded.calibration import WINDOWS
 from compdiffuser.planning.sharing.hub import check_push, uploaded
-from compdiffuser.planning.sharing.soundness import Soundness, soundness
+from compdiffuser.planning.sharing.soundness import Soundness, random_pairs, soundness
 from compdiffuser.types import Array, UserError, counted
 
 CARD = "README.md"
@@ -63,8 +61,7 @@ def stored_pairs(checkpoint: Checkpoint, pairs: int, seed: int = 0) -> tuple[Arr
     else:
         return None
     recorded = checkpoint.normalizer.denormalize(states).cpu().numpy()
-    starts, goals = recorded[np.random.default_rng(seed).integers(len(recorded), size=(2, pairs))]
-    return starts, goals
+    return random_pairs(recorded, checkpoint, pairs, seed)
 
 
 def card(checkpoint: Checkpoint, repository: str, licence: str = "unknown", rates: Soundness | None = None) -> str:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from compdiffuser.compose.schedule import SamplerConfig
-from compdiffuser.domains.space import Space
 from compdiffuser.planning.checkpoint import Checkpoint
 from compdiffuser.planning.config import PlanConfig
 from compdiffuser.planning.planner import Planner
+from compdiffuser.planning.problem import within
 from compdiffuser.training.loop import Moment
 from compdiffuser.types import Array, Episodes, counted
 
@@ -56,10 +56,10 @@ def soundness(
     return Soundness(len(plans), len(certified), sum(p.fault() is None for p in certified) if walls else None)
 
 
-def recorded_pairs(episodes: Episodes, space: Space, pairs: int, seed: int = 0) -> tuple[Array, Array]:
-    """Starts and goals [P, D] from anywhere in the data."""
-    rows = np.random.default_rng(seed).integers(len(episodes.observations), size=(2, pairs))
-    starts, goals = (space.planned(episodes.observations[each]) for each in rows)
+def random_pairs(states: Array, checkpoint: Checkpoint, pairs: int, seed: int = 0) -> tuple[Array, Array]:
+    """Starts and goals [P, D] among states [n, D] where the planner can plan: its units may be those of other data."""
+    inside = states[within(states, checkpoint.preset.space, checkpoint.normalizer)]
+    starts, goals = inside[np.random.default_rng(seed).integers(len(inside), size=(2, pairs))]
     return starts, goals
 
 
@@ -83,5 +83,6 @@ class Reports:
         self._tell("finished", checkpoint)
 
     def _tell(self, when: str, checkpoint: Checkpoint) -> None:
-        pairs = recorded_pairs(self.episodes, checkpoint.preset.space, PAIRS)
+        states = checkpoint.preset.space.planned(self.episodes.observations)
+        pairs = random_pairs(states, checkpoint, PAIRS)
         print(f"{when}: {soundness(checkpoint, *pairs, self.device)}", file=sys.stderr)

@@ -81,8 +81,9 @@ class Guide:
 
     def _push(self, steering: Steering, states: Tensor) -> Tensor:
         """How far states [m, H, D] are moved out of regions and down the cost."""
-        moved = torch.zeros_like(states)
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
+            states = states.clone()  # of what was made in inference mode nothing has a gradient
+            moved = torch.zeros_like(states)
             if steering.avoid:
                 free = states.detach().requires_grad_(True)
                 lacking = (self.ground.step - self.ground.room(steering.avoid, free).amin(dim=0)).clamp(min=0)

@@ -8,7 +8,7 @@ position group, such as the ball. Regions that say nothing about a place's z rea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -163,6 +163,9 @@ class Derived(Region):
 
     region: Region
 
+    def __post_init__(self) -> None:
+        check_region(self.region)
+
     @property
     def group(self) -> str | None:
         return self.region.group
@@ -190,12 +193,16 @@ class Outside(Derived):
 
 @dataclass(frozen=True)
 class Grown(Derived):
-    """A region and everything within a margin of it."""
+    """A region and everything within a margin of it; a margin around another one is their sum."""
 
     margin: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_margin(self.margin)
+        if isinstance(self.region, Grown):
+            object.__setattr__(self, "margin", self.margin + self.region.margin)
+            object.__setattr__(self, "region", self.region.region)
 
     def distance(self, places: Tensor) -> Tensor:
         return self.region.distance(places) - self.margin
@@ -216,10 +223,10 @@ WRITTEN = "disc:x,y,r, box:x0,y0,x1,y1 or polygon:x,y,x,y,…, and perhaps @ wit
 def region(text: str) -> Region:
     """The region of a text such as "disc:12,8,2", or "disc:12,8,2~0.5" with a margin. Raises UserError for others."""
     kind, _, rest = str(text).partition(":")
-    rest, _, margin = rest.partition("~")
+    rest, near, margin = rest.partition("~")
     written, _, of = rest.partition("@")
     try:
-        if margin:
+        if near:
             return Grown(region(f"{kind}:{rest}"), float(margin))
         if kind == Outside.kind and rest.partition(":")[0] in KINDS:
             return Outside(region(rest))
@@ -231,14 +238,21 @@ def region(text: str) -> Region:
         raise UserError(f"a region is written {WRITTEN}, not '{brief(text)}'{told}") from None
 
 
-def grown(regions: Region | Sequence[Region], margin: float) -> tuple[Region, ...]:
+def grown(regions: Region | Iterable[Region], margin: float) -> tuple[Region, ...]:
     """The regions with a margin around each. Raises UserError for what is no region, and a margin that is no length."""
     check_margin(margin)
-    regions = (regions,) if isinstance(regions, Region) else regions
-    for each in regions:
-        if not isinstance(each, Region):
-            raise UserError(f"a region is a Disc, a Box, a Polygon, Outside or Walls, not {brief(each)}")
-    return tuple(Grown(each, margin) for each in regions) if margin else tuple(regions)
+    if isinstance(regions, str) or not isinstance(regions, Region | Iterable):
+        raise UserError(f"avoid is a list of regions, not {brief(regions)}")
+    given = (regions,) if isinstance(regions, Region) else tuple(regions)
+    for each in given:
+        check_region(each)
+    return tuple(Grown(each, margin) for each in given) if margin else given
+
+
+def check_region(each: Any) -> None:
+    """Raises UserError for what is no region."""
+    if not isinstance(each, Region):
+        raise UserError(f"a region is a Disc, a Box, a Polygon, Outside or Walls, not {brief(each)}")
 
 
 def check_margin(margin: float) -> None:
@@ -260,7 +274,7 @@ def bare(each: Region) -> Region:
 
 def _place(numbers: Any, what: str, sizes: tuple[int, ...] = (2, 3)) -> tuple[float, ...]:
     try:
-        given = tuple(float(number) for number in numbers)
+        given = () if isinstance(numbers, str) else tuple(float(number) for number in numbers)
     except (TypeError, ValueError):
         given = ()
     if len(given) not in sizes or not all(map(is_finite, given)):

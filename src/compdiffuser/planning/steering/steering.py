@@ -41,7 +41,7 @@ class Waypoint:
 
     def __post_init__(self) -> None:
         try:
-            place = tuple(float(number) for number in self.place)
+            place = () if isinstance(self.place, str) else tuple(float(number) for number in self.place)
         except (TypeError, ValueError):
             place = ()
         if not 1 <= len(place) <= 3 or not all(map(is_finite, place)):
@@ -165,11 +165,11 @@ def passing_times(paths: Sequence[Array], stops: Sequence[Waypoint], within: Seq
 
 
 def told_room(values: Any, count: int) -> Array:
-    """What a validity function said, as metres of room [n]. Raises UserError for anything but bools or numbers [n]."""
+    """What a validity function said, as metres of room [n]. Raises UserError for anything but bools or floats [n]."""
     told = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
-    if told.shape != (count,) or told.dtype.kind not in "bfiu":
+    if told.shape != (count,) or told.dtype.kind not in "bf":  # a whole 0 may mean no, or no room beside a wall
         given = f"{told.dtype} of shape {list(told.shape)}"
-        raise UserError(f"valid tells a bool or metres for each of {count} states, not {given}")
+        raise UserError(f"valid tells a bool, or metres as a float, for each of {count} states, not {given}")
     if told.dtype.kind == "b":
         return np.where(told, ROOM, -ROOM)
     if np.isnan(told).any():
@@ -195,7 +195,7 @@ def cost_of(prefer: Cost, states: Tensor) -> Tensor:
 
 def check_cost(prefer: Cost, states: Tensor) -> None:
     """Raises UserError where the cost of a path [T, D] is not finite or has no gradient."""
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():
         path = states.detach()[None].clone().requires_grad_(True)
         cost = cost_of(prefer, path)
         if not cost.requires_grad:

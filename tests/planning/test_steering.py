@@ -317,6 +317,8 @@ def test_who_follows_a_plan_that_turns_back_tells_how_far_it_is(small):
     assert (len(rest.chunks), rest.concerned, rest.steering.via) == (1, (), ())
     assert (len(early.chunks), early.steering.via) == (3, plan.via)
     assert Rest.of(small, plan, here, Steering(), back, 1).concerned == (0,), "a waypoint lies behind"
+    with pytest.raises(UserError, match="3 chunks make 72 states, and this plan has 67"):
+        Rest.of(small, replace(plan, states=plan.states[5:]), here, Steering())
     with pytest.raises(UserError, match=r"of 72 states of a plan, 0 to 72 lie behind an agent, not 3$"):
         ahead(small, plan, here, "3")
     with pytest.raises(UserError, match="of 72 states of a plan, 0 to 72 lie behind an agent, not 73"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from compdiffuser.types import counted
+from compdiffuser.types import UserError, counted
 
 if TYPE_CHECKING:
     from compdiffuser.presets import Preset
@@ -54,6 +54,9 @@ class Make:
         if self.out is not None:
             check_writable(self.out)
         if self.source == "official":
+            for name in ("episodes", "workers", "seed", "engine", "expert"):
+                if getattr(self, name) != getattr(Make, name):
+                    raise UserError(f"--{name} is for what is recorded here; OGBench's own file is as it is")
             path = official.fetch(self.name, self.out)
         else:
             experts = experts_for(preset(self.name), self.expert)

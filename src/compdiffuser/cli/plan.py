@@ -160,14 +160,14 @@ class Plan:
     def _check_files(self) -> None:
         """Raise UserError for files that could not be written, before there is anything to write."""
         from compdiffuser.files import check_writable
-        from compdiffuser.plotting.output import check_gif, check_picture
+        from compdiffuser.plotting.output import check_gif, check_picture, check_poses_picture
 
         if self.png:
             check_picture(self.png)
         if self.gif:
             check_gif(self.gif)
         if self.poses:
-            check_picture(self.poses)
+            check_poses_picture(self.poses)
         for path in (self.png, self.poses, self.gif, self.save):
             if path:
                 check_writable(path)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,12 @@ class Demonstrations:
         self.name, self.demonstrate = preset.name, preset.domain.demonstrate
 
     def parameters(self) -> dict[str, Any]:
-        return {}
+        """What tells this recording from one by other code: the file that demonstrates, where it lies in one."""
+        try:
+            source = Path(inspect.getfile(inspect.unwrap(self.demonstrate))).read_bytes()
+        except (TypeError, OSError):
+            return {}
+        return {"code": hashlib.sha256(source).hexdigest()[:12]}
 
     def record(self, world: Any, episode: int, rng: np.random.Generator) -> Episode:
         recording = Recording()

@@ -73,6 +73,8 @@ def read_hdf5(path: Path, split: str) -> Read:
     with h5py.File(path, "r") as file:
         if isinstance(file.get("data"), h5py.Group):
             return demonstrations(file, split)
+        if split != "train":
+            raise UserError("it has no validation split")
         check_hdf5(file, WANTED)
         return {name: np.asarray(file[name]) for name in WANTED if name in file}, []
 

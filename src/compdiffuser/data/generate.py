@@ -18,7 +18,7 @@ import numpy as np
 
 from compdiffuser import parallel
 from compdiffuser.data import storage
-from compdiffuser.data.recipes import recipe
+from compdiffuser.data.recipes import recipe, recipe_of
 from compdiffuser.data.recording import Steersman
 from compdiffuser.data.shards import SPLITS, Recorded, Shard, record_shard
 from compdiffuser.data.walking import recorded
@@ -56,8 +56,7 @@ def make(
     count, seed = int(count), int(seed)  # NumPy's whole numbers are none in JSON
     check_memory(dataset, count)
     train = storage.file_of(name) if out is None else Path(out)
-    if train.suffix != ".npz":
-        raise UserError(f"a dataset is written to a file ending in .npz, not {train}")
+    storage.check_name(train)
     check_writable(train)
     counts = {"train": count, "val": max(count // 10, 1)}
     files = {"train": train, "val": storage.validation_of(train)}
@@ -67,8 +66,9 @@ def make(
         shutil.rmtree(work, ignore_errors=True)  # of a run that was killed after its last file
         return train
 
+    make = recipe_of(dataset)
     shards = [
-        Shard(dataset, split, first, min(SHARD_EPISODES, counts[split] - first), seed, tuple(steersmen))
+        Shard(dataset, split, first, min(SHARD_EPISODES, counts[split] - first), seed, tuple(steersmen), make)
         for split in SPLITS
         for first in range(0, counts[split], SHARD_EPISODES)
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compdiffuser.data.fields import checked
 from compdiffuser.types import EXTRA, Array, Episodes, UserError
 
 INFOS = ("actions", *EXTRA)
@@ -39,7 +40,8 @@ def from_minari(dataset_id: str, download: bool = False) -> Episodes:
         ends.append(np.arange(len(observations)) == len(observations) - 1)
     if not ends:
         raise UserError(f"Minari dataset '{dataset_id}' has zero episodes")
-    fields = {name: np.concatenate(rows) for name, rows in columns.items() if len(rows) == len(ends)}
+    whole = {name: np.concatenate(rows) for name, rows in columns.items() if len(rows) == len(ends)}
+    fields = {name: checked(f"Minari dataset '{dataset_id}'", name, array) for name, array in whole.items()}
     return Episodes.from_terminals(terminals=np.concatenate(ends), **fields)
 
 

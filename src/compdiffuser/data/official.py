@@ -21,6 +21,7 @@ def fetch(name: str, out: Path | None = None) -> Path:
     if not preset(name).domain.official:
         raise UserError(f"'{name}' has no official file; make it with: compdiffuser data make {name}")
     train = storage.file_of(name) if out is None else Path(out)
+    storage.check_name(train)
     held = _on_disk(name)
     found = held or _downloaded(name)
     if held and held.parent == _folders()[0] and not storage.validation_of(held).exists():

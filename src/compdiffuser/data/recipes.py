@@ -15,7 +15,10 @@ from compdiffuser.data.walking import recorded
 from compdiffuser.presets import Preset
 from compdiffuser.types import UserError
 
-RECIPES: dict[str, Callable[[Preset, Any], Recipe]] = {
+MakeRecipe = Callable[[Preset, Any], Recipe]
+"""Makes a recipe of a dataset and the steersmen that walk its body."""
+
+RECIPES: dict[str, MakeRecipe] = {
     "stitch": Stitch,
     "explore": Explore,
     "soccer": Soccer,
@@ -26,8 +29,13 @@ RECIPES: dict[str, Callable[[Preset, Any], Recipe]] = {
 
 def recipe(preset: Preset, steersmen: Sequence[Steersman] = ()) -> Recipe:
     """The recipe of a dataset; bodies with legs bring their steersmen. Raises UserError for an unknown name."""
+    return recipe_of(preset)(preset, steersmen)
+
+
+def recipe_of(preset: Preset) -> MakeRecipe:
+    """What makes the recipe of a dataset. Raises UserError for an unknown name."""
     name = recorded(preset).recipe
     if name not in RECIPES:
         known = ", ".join(RECIPES)
         raise UserError(f"dataset '{preset.name}' has recipe '{name}', which is not known; known: {known}")
-    return RECIPES[name](preset, steersmen)
+    return RECIPES[name]

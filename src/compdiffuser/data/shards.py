@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from compdiffuser.data.fields import checked
 from compdiffuser.data.lockstep import lockstep
-from compdiffuser.data.recipes import recipe
+from compdiffuser.data.recipes import MakeRecipe, recipe_of
 from compdiffuser.data.recording import Question, Recipe, Recording, Steersman
 from compdiffuser.domains import Domain, World
 from compdiffuser.domains.simulators import BlewUp
@@ -37,6 +38,8 @@ class Shard:
     count: int
     seed: int
     steersmen: tuple[Steersman, ...] = ()
+    make: MakeRecipe | None = None
+    """Makes its recipe, also in a process that knows ours alone; by default the one of its dataset's name."""
 
     @property
     def episodes(self) -> range:
@@ -104,6 +107,8 @@ def record_shard(shard: Shard) -> Recorded:
         np.random.set_state(before)  # noqa: NPY002
     arrays = [recordings[episode].arrays() for episode in shard.episodes]
     fields = {name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]}
+    for name, array in fields.items():
+        checked(f"what '{shard.dataset.name}' records", name, array)
     lengths = [len(each["observations"]) for each in arrays]
     fields["terminals"] = np.zeros(sum(lengths), bool)
     fields["terminals"][np.cumsum(lengths) - 1] = True
@@ -120,7 +125,8 @@ def _recorder(shard: Shard) -> Recorder:
         for world in (world for recorder in _recorders.values() for world in recorder.worlds.values()):
             world.close()
         _recorders.clear()
-        _recorders[key] = Recorder(shard.dataset, recipe(shard.dataset, shard.steersmen))
+        make = shard.make or recipe_of(shard.dataset)
+        _recorders[key] = Recorder(shard.dataset, make(shard.dataset, shard.steersmen))
     return _recorders[key]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from compdiffuser.data.stitch import BLOCKS
 from compdiffuser.data.walking import laid_out
 from compdiffuser.domains import Body, Group
-from compdiffuser.domains.mazes import Maze
+from compdiffuser.domains.mazes import Cell, Maze
 from compdiffuser.presets import Preset
 from compdiffuser.types import Array, Episodes
 
@@ -57,13 +57,17 @@ def _in_cells(episodes: Episodes, positions: Array, preset: Preset) -> dict[str,
 
 def cells_away(episodes: Episodes, positions: Array, layout: Maze) -> Array:
     """[S] cells between each state and the first one of its episode; 0 where either lies in a wall."""
-    shape = layout.walls.shape
-    apart = np.zeros((*shape, *shape), np.int64)
-    for cell in layout.free_cells:
-        apart[cell] = np.maximum(layout.distances(cell), 0)
     rows, cols = _cells(positions, layout)
-    first = np.repeat(episodes.starts, episodes.lengths)
-    return apart[rows[first], cols[first], rows, cols]
+    away = np.zeros(len(positions), np.int64)
+    apart: dict[Cell, Array] = {}
+    for first, length in zip(episodes.starts, episodes.lengths, strict=True):
+        if layout.walls[start := (int(rows[first]), int(cols[first]))]:
+            continue
+        if start not in apart:
+            apart[start] = np.maximum(layout.distances(start), 0)
+        states = slice(first, first + length)
+        away[states] = apart[start][rows[states], cols[states]]
+    return away
 
 
 def _goals(away: Array, episodes: Episodes) -> dict[str, Any]:

@@ -57,6 +57,12 @@ def manifest_of(path: Path) -> dict[str, Any] | None:
     return values if isinstance(values, dict) else None
 
 
+def check_name(path: Path) -> None:
+    """Raises UserError for a file that no dataset is written to."""
+    if path.suffix != ".npz":
+        raise UserError(f"a dataset is written to a file ending in .npz, not {path}")
+
+
 def locate(name_or_path: str | os.PathLike[str], split: str = "train") -> Path:
     """The file of a known name or a path. Raises UserError where there is none."""
     member("split", split, ("train", "val"))
@@ -67,6 +73,7 @@ def locate(name_or_path: str | os.PathLike[str], split: str = "train") -> Path:
             raise UserError(f"dataset '{text}' is not made yet; make it with: compdiffuser data make {text}")
         return path
     path = Path(text).expanduser()
+    path = path if path.name.strip(".") else path.resolve()  # such as this folder, whose name is asked for below
     if path.suffix not in SUFFIXES and os.sep not in text and not path.exists():
         preset(text)  # raises, with the nearest name
     if formats.reader_of(path) is None:
@@ -122,7 +129,7 @@ def preset_for(name_or_path: str) -> Preset:
         return PRESETS[name_or_path]
     name = name_or_path.removeprefix(MINARI).replace("/", "-")
     known = preset_of(name_or_path)
-    return known or own_preset(name if name_or_path.startswith(MINARI) else Path(name_or_path).stem)
+    return known or own_preset(name if name_or_path.startswith(MINARI) else locate(name_or_path).stem)
 
 
 def save(episodes: Episodes, path: Path, manifest: dict[str, Any]) -> dict[str, Any]:

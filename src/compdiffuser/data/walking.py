@@ -42,6 +42,8 @@ class Walker:
             missing = " and ".join(needed)
             given = "none was given" if not steersmen else f"only {steersmen[0].name} was given"
             raise UserError(f"dataset '{preset.name}' is walked by the {missing} expert, and {given}")
+        if not needed and len(steersmen) > 1:
+            raise UserError(f"dataset '{preset.name}' is walked by a single policy, and {len(steersmen)} were given")
         self.preset = preset
         self.recording = recorded(preset)
         self.steersmen: Sequence[Steersman] = steersmen or (PointSteersman(),)
@@ -136,10 +138,10 @@ def standing(episodes: Episodes, body: Body, margin: int = MARGIN) -> Episodes:
     """
     if not body.has_legs or body.gets_up:
         return episodes
-    rows = len(episodes.observations)
-    fallen = np.append(np.flatnonzero(body.fallen(episodes.observations)), rows + margin)
-    until = fallen[np.searchsorted(fallen, episodes.starts)] - margin
-    lengths = np.minimum(episodes.lengths, until - episodes.starts)
+    ends = episodes.starts + episodes.lengths
+    fallen = np.append(np.flatnonzero(body.fallen(episodes.observations)), len(episodes.observations))
+    first = fallen[np.searchsorted(fallen, episodes.starts)]
+    lengths = np.where(first < ends, first - margin, ends) - episodes.starts
     kept = lengths > 0
     if not kept.any():
         raise UserError(f"in each of the {len(episodes)} episodes the body lies on its back from the start")

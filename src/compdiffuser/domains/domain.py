@@ -96,8 +96,9 @@ class Domain:
         if not self.name:
             raise UserError("a world needs a name, and this one is empty")
         whole(self, "tasks", least=0)
-        if self.maze is not None and len(self.position_dims[0].columns) != 2:
-            told = f"the agent's place in '{self.name}' has {len(self.position_dims[0].columns)} numbers"
+        sizes = [len(group.columns) for group in (self.position_dims[0], *self.space.positions[:1])]
+        if self.maze is not None and sizes != [2, 2]:
+            told = f"the agent's place in '{self.name}' has {max(sizes)} numbers"
             raise UserError(f"a map is seen from above, x and y, but {told}; leave the maze out")
         if self.goal_radius is not None:
             finite(self, "goal_radius", least=0)

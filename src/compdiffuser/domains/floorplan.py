@@ -152,6 +152,8 @@ def _polygon(corners: Any, number: int) -> Array:
         raise UserError(f"obstacle {number} is a list of corners (x, y), not {brief(corners)}") from None
     if polygon.ndim != 2 or polygon.shape[1] != 2 or len(polygon) < 3 or not np.isfinite(polygon).all():
         raise UserError(f"obstacle {number} has three or more corners (x, y), finite, not {brief(corners)}")
+    if len(polygon) > 3 and (polygon[0] == polygon[-1]).all():  # a ring that is closed once more
+        polygon = polygon[:-1].copy()
     after = np.roll(polygon, -1, axis=0)
     for side in range(len(polygon) - 2):
         others = np.arange(side + 2, len(polygon) - (side == 0))

@@ -64,7 +64,8 @@ def cause_of(ending: Ending, space: Space) -> str:
     if ending.path is not None and (about := _about_things(ending.path, space)) is not None:
         return about
     reason = getattr(last, "reason", None)
-    if last is None or last.planned or reason == FALLEN:  # a body that fell and got up again follows its plan
+    # A body that fell and got up again follows its plan.
+    if last is None or getattr(last, "planned", True) or reason == FALLEN:
         return TIME_OUT
     return reason if reason in causes_in(space) else LOST
 

@@ -129,11 +129,12 @@ def save_expert(folder: Path, weights: Mapping[str, Array], config: ExpertConfig
 def load_expert(name_or_path: str | os.PathLike[str], noise: float = 0.0) -> tuple[Expert, ExpertConfig]:
     """A shipped expert by name, or one from a folder, with noise on the actions it takes as a policy.
 
-    Says so where its training was cut off, or goes on. Raises UserError where there is none, or something is wrong with
-    it.
+    A folder that is called as a shipped expert is meant by its `Path`, or as ./NAME. Says where its training was cut
+    off, or goes on. Raises UserError where there is none, or something is wrong with it.
     """
     folder = Path(name_or_path)
-    if not artifact.is_folder(folder):
+    named = isinstance(name_or_path, str) and os.sep not in name_or_path
+    if (named and (pretrained_folder() / "experts" / folder).is_dir()) or not artifact.is_folder(folder):
         folder = pretrained_folder() / "experts" / expert_config(os.fspath(name_or_path)).name
     if not folder.is_dir():
         teacher = " --teacher FOLDER" if expert_config(folder.name).learner == "imitation" else ""

@@ -65,7 +65,7 @@ def train_expert(
             task = bar.add_task(config.name, total=config.steps, completed=run.steps, note="")
             while not run.over:
                 run.advance()
-                if run.due(config.log_every):
+                if run.due(config.log_every) or run.due(config.measure_every):
                     run.log()
                     bar.update(task, note=run.note())
                     if progress and not watched:

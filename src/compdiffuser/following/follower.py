@@ -96,6 +96,7 @@ class PlanFollower:
                 f"{counted(len(self.plans), 'episode')} {about} {np.shape(observations)}, {np.shape(active)}"
             )
         self._track(observations)
+        active = np.asarray(active, bool)
         self._watch_falls(observations, active)
         off = self._off(observations)
         self._since[self._arrived(observations)] = 0  # staying there is no lack of progress

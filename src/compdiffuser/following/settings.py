@@ -35,7 +35,7 @@ class Following:
     seed: int = 0
     """Of the first plans; each episode's later ones count up from it."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Passed on to the planner: candidates, sampler, …"""
+    """Passed on to the planner's `plan_batch`, such as n_candidates."""
 
     def __post_init__(self) -> None:
         if self.by not in get_args(By):

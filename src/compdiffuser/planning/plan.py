@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from compdiffuser.checks import brief, is_finite, whole
-from compdiffuser.compose.merge import merged_length
 from compdiffuser.data.claims import claimed
 from compdiffuser.domains.mazes import Maze
 from compdiffuser.domains.space import PLANE, Space
@@ -102,9 +101,6 @@ class Plan:
         if self.step_seconds is not None and not (is_finite(self.step_seconds) and self.step_seconds > 0):
             raise UserError(f"a step takes some seconds or nobody knows how many, not {brief(self.step_seconds)}")
         whole(self, "overlap", least=0, most=self.chunks.shape[1])
-        if len(self.states) != (length := merged_length(self.n_chunks, self.chunks.shape[1], self.overlap)):
-            given = f"{self.n_chunks} chunks of {self.chunks.shape[1]} states that share {self.overlap}"
-            raise UserError(f"{given} are merged to {length} states, not to {len(self.states)}")
         if not self.start.shape == self.goal.shape == self.states.shape[1:]:
             raise UserError(f"a start and a goal are [D] as states are, not {self.start.shape} and {self.goal.shape}")
         if self.states.shape[1] != len(self.space.dims):

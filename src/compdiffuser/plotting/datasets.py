@@ -24,6 +24,7 @@ from compdiffuser.domains.mazes import Maze
 from compdiffuser.files import replacing
 from compdiffuser.plotting.groups import DASHES, planes
 from compdiffuser.plotting.mazes import draw_maze
+from compdiffuser.plotting.output import check_picture, write_picture
 from compdiffuser.types import Array, Episodes
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7b5fc4", "#b8860b")
@@ -152,6 +153,8 @@ def _size(maze: Maze | None, lines: int) -> tuple[float, float]:
 
 
 def _write(figure: Figure, png: Path) -> None:
+    if check_picture(png) != "png":
+        return write_picture(figure, png)
     from PIL import Image
 
     buffer = io.BytesIO()

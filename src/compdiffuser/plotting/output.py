@@ -23,6 +23,12 @@ def check_picture(png: str | os.PathLike[str]) -> str:
     return ending
 
 
+def check_poses_picture(path: str | os.PathLike[str]) -> None:
+    """Raises UserError for a name that does not end in .png, or has another ending than none."""
+    if Path(path).suffix.lower() not in ("", ".png"):
+        raise UserError(f"a picture of poses is a PNG; its name ends in .png, not as '{path}' does")
+
+
 def check_gif(path: str | os.PathLike[str]) -> None:
     """Raise UserError for a name that does not end in .gif."""
     if Path(path).suffix.lower() != ".gif":

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from compdiffuser.checks import brief
 from compdiffuser.compose.chains import Chains
-from compdiffuser.compose.merge import merge, split
+from compdiffuser.compose.merge import merge, merged_length, split
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.roads.carrying import Carrying
 from compdiffuser.planning.roads.roadmap import Roadmap, length, paced
@@ -86,6 +86,8 @@ class Rest:
         horizon, overlap = planner.model.horizon, planner.model.overlap
         if plan.chunks.shape[1:] != (horizon, planner.model.dim) or plan.overlap != overlap:
             raise UserError(f"a plan of chunks {list(plan.chunks.shape)} was not made by this planner")
+        if len(plan.states) != (length := merged_length(plan.n_chunks, horizon, overlap)):
+            raise UserError(f"{plan.n_chunks} chunks make {length} states, and this plan has {len(plan.states)}")
         states = torch.tensor(plan.states, dtype=torch.float32)
         chunks = split(planner.normalizer.normalize(states), plan.n_chunks, horizon, overlap)
         now, via = ahead(planner, plan, here, executed, passed)

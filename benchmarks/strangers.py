@@ -92,9 +92,7 @@ def borrowed(folder: Path) -> Iterator[None]:
     vars(sys.modules["diffuser.ogb_task.og_models.dit_1d_traj_encoder"])["DiT1D_Traj_Time_Encoder"] = None
     sys.modules["diffuser"].utils = utils  # type: ignore[attr-defined]
     try:
-        utils.batch_repeat_tensor_in_dict = function_in(
-            folder / "diffuser/utils/arrays.py", "batch_repeat_tensor_in_dict"
-        )
+        setattr(utils, REPEAT, function_in(folder / "diffuser/utils/arrays.py", REPEAT))
         yield
     except ImportError as error:
         raise UserError(f"the authors' network cannot be built here: {error}") from None

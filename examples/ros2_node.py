@@ -12,6 +12,7 @@ server plans. Everything but the shell at the end of this file runs without ROS.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -97,7 +98,9 @@ def main() -> None:
                 )
             }  # fmt: skip
             self.frame = given["frame"]
-            self.pilot = Pilot(Client(given["address"]), given["model"], given["lost"])
+            self.pilot = Pilot(
+                Client(given["address"], os.environ.get("COMPDIFFUSER_TOKEN")), given["model"], given["lost"]
+            )
             self.paths = self.create_publisher(Path, "plan", 1)
             self.create_subscription(PoseStamped, "pose", lambda message: self.heard(message, self.pilot.moved), 1)
             self.create_subscription(PoseStamped, "goal", lambda message: self.heard(message, self.pilot.sent), 1)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from compdiffuser.planning.config import PlanConfig
     from compdiffuser.planning.plan import Plan
     from compdiffuser.planning.planner import Planner
-    from compdiffuser.planning.steering.regions import Box, Disc, Outside, Polygon
+    from compdiffuser.planning.steering.regions import Box, Disc, Grown, Outside, Polygon
     from compdiffuser.planning.steering.steering import Steering, Waypoint
     from compdiffuser.planning.steering.walls import Walls
     from compdiffuser.presets import Preset
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Box", "Disc", "Domain", "Episodes", "Outside", "Plan", "PlanConfig", "Planner", "Policy", "Polygon", "Preset",
-    "SamplerConfig", "Steering", "UserError", "Walls", "Waypoint", "__version__", "register",
+    "Box", "Disc", "Domain", "Episodes", "Grown", "Outside", "Plan", "PlanConfig", "Planner", "Policy", "Polygon",
+    "Preset", "SamplerConfig", "Steering", "UserError", "Walls", "Waypoint", "__version__", "register",
 ]  # fmt: skip
 
 _HOMES = {
-    **dict.fromkeys(("Box", "Disc", "Outside", "Polygon"), "compdiffuser.planning.steering.regions"),
+    **dict.fromkeys(("Box", "Disc", "Grown", "Outside", "Polygon"), "compdiffuser.planning.steering.regions"),
     **dict.fromkeys(("Steering", "Waypoint"), "compdiffuser.planning.steering.steering"),
     "Walls": "compdiffuser.planning.steering.walls",
     "Domain": "compdiffuser.domains",

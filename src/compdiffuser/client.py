@@ -56,10 +56,13 @@ class Client:
         )
 
     def drive(self, plan: dict[str, Any], **options: Any) -> Iterator[tuple[str, Any]]:
-        """Follow a plan in the real environment: (event, data) until ("end", …) or ("error", …)."""
-        yield from self._events(
-            "/v1/drive", {name: plan[name] for name in ("model", "start", "goal", "states")} | options
-        )
+        """Follow a plan in the real environment: (event, data) until ("end", …) or ("error", …).
+
+        New plans on the way pass what this one passes, and keep out of the same regions.
+        """
+        body = {name: plan[name] for name in ("model", "start", "goal", "states")}
+        body |= {name: plan[name] for name in ("via", "avoid") if plan.get(name)}
+        yield from self._events("/v1/drive", body | options)
 
     def scene(self, model: str) -> dict[str, Any]:
         """What moves in a planner's world, limb by limb, for drawing it in three dimensions."""

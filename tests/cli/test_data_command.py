@@ -100,6 +100,8 @@ def test_data_of_ones_own_is_described_and_drawn_without_a_maze(home, capsys):
         (["plot", "pointmaze-giant-stitch-v0"], "is not made yet; make it with: compdiffuser data make"),
         (["make", "pointmaze-giant-stitch-v0", "--episodes", "0"], "the number of episodes is at least 1, not 0"),
         (["make", "robotics-pointmaze-umaze-v0", "--source", "official"], "has no official file"),
+        (["make", "pointmaze-giant-stitch-v0", "--source", "official", "--seed", "7"], "--seed is for what"),
+        (["expert", "ant", "--teacher", "x"], "the ant expert learns by itself, so 'x' has nobody to teach"),
         (["make", "pointmaze-giant-stitch-v0", "--expert", "ant"], "is recorded without an expert"),
         (["info", "missing.npz"], "there is no file missing.npz"),
     ],

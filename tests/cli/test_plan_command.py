@@ -40,6 +40,7 @@ def test_a_plan_that_is_not_certified_says_which_tests_it_failed(capsys):
         (["--start", "0,0"], "--goal is missing: a plan needs --start and --goal, or --start-from-task"),
         (["--goal", "0,0"], "--start is missing"),
         (["--start-from-task", "1", "--goal", "0,0"], "leave out --start and --goal"),
+        (["--start_from_task", "1", "--start-from-task", "2"], "--start-from-task is given twice"),
     ],
 )
 def test_ends_that_are_missing_or_given_twice_are_told(ends, sentence, nothing_is_loaded, capsys):

@@ -94,6 +94,16 @@ def test_episodes_end_before_their_body_falls():
         standing(Episodes.from_terminals(observations, observations[:, :2], terminals), ANT, margin=0)
 
 
+def test_who_falls_at_once_takes_nothing_from_the_episode_before():
+    observations = np.zeros((40, 29), np.float32)
+    observations[:, 3] = 1
+    terminals = np.zeros(40, bool)
+    terminals[[19, 39]] = True
+    observations[21:, 3:5] = 0, 1
+    some = standing(Episodes.from_terminals(observations, observations[:, :2], terminals), ANT)
+    assert (some.starts.tolist(), some.lengths.tolist()) == ([0], [20])
+
+
 @pytest.mark.parametrize("body", ["point", "humanoid"])
 def test_bodies_that_cannot_fall_or_get_up_again_keep_all_their_episodes(three, body):
     assert standing(three, BODIES[body]) is three

@@ -57,6 +57,15 @@ def test_episodes_end_and_clocks_tick_by_many_names(tmp_path, name, fields, rate
         np.testing.assert_allclose(again.times[again.starts], 0)
 
 
+def test_a_flat_file_has_no_validation_split_unless_one_lies_beside_it(tmp_path):
+    with h5py.File(tmp_path / "mine.h5", "w") as file:
+        file["obs"], file["action"], file["episode_ends"] = STATES, ACTIONS, [len(STATES)]
+    with pytest.raises(UserError, match=r"mine\.h5: it has no validation split"):
+        load(tmp_path / "mine.h5", "val")
+    np.savez(tmp_path / "mine-val.npz", obs=STATES + 1, action=ACTIONS, episode_ends=[len(STATES)])
+    np.testing.assert_array_equal(load(tmp_path / "mine.h5", "val").observations, STATES + 1)
+
+
 def test_a_file_without_actions_is_planned_with_and_nothing_else(tmp_path, capsys):
     np.savez(tmp_path / "seen.npz", observations=STATES, truncations=last(0, 1, 2))
     episodes = load(tmp_path / "seen.npz")

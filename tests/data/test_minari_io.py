@@ -73,6 +73,22 @@ def test_a_foreign_dataset_with_dictionaries_loads():
     assert episodes.times is None
 
 
+def test_what_is_no_vector_is_named():
+    box = gymnasium.spaces.Box
+    minari.create_dataset_from_buffers(
+        "own/discrete-v0",
+        [
+            EpisodeBuffer(
+                observations=np.ones((4, 3), np.float32), actions=np.zeros(3, np.int64), rewards=[0.0] * 3,
+                terminations=[False] * 3, truncations=[False, False, True],
+            )
+        ],
+        observation_space=box(-9, 9, (3,), np.float32), action_space=gymnasium.spaces.Discrete(2),
+    )  # fmt: skip
+    with pytest.raises(UserError, match=r"'own/discrete-v0': field 'actions' has shape \[4\], expected \[S, dim"):
+        from_minari("own/discrete-v0")
+
+
 def test_mistakes_are_named(three):
     with pytest.raises(UserError, match="Minari dataset 'no/such-v0' cannot be loaded"):
         from_minari("no/such-v0")

@@ -67,6 +67,11 @@ def test_no_network_is_one_sentence(monkeypatch):
         official.fetch(NAME)
 
 
+def test_it_is_written_to_an_npz_alone(folders):
+    with pytest.raises(UserError, match=r"a dataset is written to a file ending in \.npz, not .*mine\.json"):
+        official.fetch(NAME, folders / "mine.json")
+
+
 def test_there_is_no_official_file_of_robotics():
     with pytest.raises(UserError, match="'robotics-pointmaze-umaze-v0' has no official file"):
         official.fetch("robotics-pointmaze-umaze-v0")

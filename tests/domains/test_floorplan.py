@@ -71,6 +71,7 @@ def test_a_map_is_kept_in_files(tmp_path):
         (((0, 1, 0, np.nan), []), "bounds are left < right"),
         (((0, 1, 0, 1), [[(0, 0), (1, 1)]]), "obstacle 0 has three or more corners"),
         (((0, 1, 0, 1), [[(0, 0), (1, 1), (1, 0), (0, 1)]]), "obstacle 0 crosses itself"),
+        (((0, 1, 0, 1), [[(0, 0), (1, 1), (1, 0), (0, 1), (0, 0)]]), "obstacle 0 crosses itself"),
         (((0, 1, 0, 1), ["a", "b"]), "obstacle 0 is a list of corners"),
         (((0, 1, 0, 1), [], -1.0), "the room of an agent is 0 or more"),
         (((0, 1, 0, 1), [], 0.0, 1e-9), "do not make a grid"),

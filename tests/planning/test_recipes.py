@@ -81,6 +81,8 @@ def test_options_change_what_they_name():
     assert (recipe.model.network.width, recipe.training.batch, recipe.training.schedule) == (64, 16, "cosine")
     other = Train("any", preset="paper", architecture="dit1d")._recipe(GIANT, {})
     assert other.model.network == DiT1dConfig()
+    loop = Train("any", set=("steps=7", "seed=3", "time_limit=5"))._recipe(GIANT, {}).training
+    assert (loop.steps, loop.seed, loop.time_limit) == (7, 3, 5.0)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,7 @@ def test_options_change_what_they_name():
         ({"set": ("colour=1",)}, "a planner has no setting 'colour'; it has ahead, ahead_by, "),
         ({"set": ("beta2=high",)}, "setting 'beta2' cannot be 'high'; its default is 0.99"),
         ({"set": ("width=8",), "width": 16}, "width is given twice, 16 and by --set 8"),
+        ({"set": ("steps=8",), "steps": 16}, "steps is given twice, 16 and by --set 8"),
         ({"set": ("width=8", "width=16")}, "width is given twice by --set, at last as '16'"),
         ({"set": ("learning_rate=none",)}, "learning_rate must be a finite number, not None"),
         ({"set": ("learning_rate=true",)}, "learning_rate must be a finite number, not True"),
@@ -171,6 +174,12 @@ def test_who_ends_a_training_at_once_keeps_its_snapshots(tmp_path, monkeypatch):
     train(cut, changes={**SMALL, "steps": 3, "log_every": 1}, snapshots=(1e-6,))
     ends = [load(folder).denoiser.state_dict() for folder in (whole, cut)]
     assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0]), "a snapshot changes nothing"
+
+
+@pytest.mark.parametrize("after", [0, -1.0, float("nan")])
+def test_a_snapshot_is_of_some_time(after):
+    with pytest.raises(UserError, match="a snapshot is kept after a number of seconds above 0, not after"):
+        Snapshots((5.0, after))
 
 
 def test_snapshots_belong_to_the_run_that_passed_their_time():

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from live import client
 
+from compdiffuser.client import Client
+
 START, GOAL, QUICK = (0, 0), (8, 8), {"steps": 3, "repeats": 1, "candidates": 2, "chunks": 2}
 STEERED = {"via": ["4,0.5"], "avoid": ["disc:20,20,1", "box:-3,19,-1,21"], "margin": 0.25}
 
@@ -25,6 +27,22 @@ def test_a_steered_plan_is_judged_by_what_steered_it_and_its_lines_make_it_again
     words = shlex.split(plan["reproduce"]["shell"].replace("plan.png", f"{tmp_path}/plan.png"))
     main([*words[1:], "--json"])
     np.testing.assert_allclose(json.loads(capsys.readouterr().out)["states"], plan["states"], atol=1e-3)
+
+
+def test_regions_with_margins_and_rooms_are_written_out_for_python(tiny_client, tmp_path):
+    avoid = ["disc:20,20,1~0.25", "outside:box:-20,-20,40,40"]
+    plan = tiny_client.plan("tiny", START, GOAL, **QUICK, avoid=avoid)
+    space = {}
+    exec(plan["reproduce"]["python"].replace("plan.png", f"{tmp_path}/plan.png"), space)
+    assert [str(each) for each in space["plan"].avoid] == avoid == plan["avoid"]
+
+
+def test_a_drive_passes_and_avoids_what_its_plan_does(monkeypatch):
+    sent = []
+    monkeypatch.setattr(Client, "_events", lambda self, path, body: iter(sent.append((path, body)) or []))
+    plan = {"model": "tiny", "start": [0, 0], "goal": [1, 1], "states": [[0, 0]], "via": ["1,1"], "avoid": []}
+    list(Client("http://nowhere").drive(plan, rate=2))
+    assert sent == [("/v1/drive", {name: plan[name] for name in plan if name != "avoid"} | {"rate": 2})]
 
 
 def test_a_stream_can_be_steered_too(tiny_client):

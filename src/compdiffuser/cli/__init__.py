@@ -143,6 +143,7 @@ def _drop() -> None:
 
 def _refuse_repetition(arguments: Sequence[str]) -> None:
     """An option that is given twice would silently lose what it was given first."""
-    given = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    names = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    given = [name.replace("_", "-").replace("--no-", "--", 1) for name in names]
     if twice := [name for number, name in enumerate(given) if name in given[:number] and name not in SEVERAL]:
         raise UserError(f"{twice[0]} is given twice; give it once, with all its values")

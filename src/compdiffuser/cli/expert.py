@@ -80,6 +80,8 @@ class ExpertCommand:
         known = {field.name for field in fields(ExpertConfig)} - {"name", "teacher"}
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in known}
         config = replace(config, **{name: value for name, value in given.items() if value is not None})
+        if self.teacher is not None and config.learner != "imitation":
+            raise UserError(f"the {config.name} expert learns by itself, so '{self.teacher}' has nobody to teach")
         out = self.out or run_folder("expert", self.name)
         check_writable(out / "config.json")
         rows = train_expert(config, out, self.device, teacher=self.teacher, processes=self.processes)

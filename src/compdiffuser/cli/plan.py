@@ -93,6 +93,7 @@ class Plan:
         from compdiffuser.evaluation.poses import check_poses, draw_poses
         from compdiffuser.planning.planner import Planner
         from compdiffuser.planning.roads.goals import check_room
+        from compdiffuser.plotting.groups import check_plane
 
         self._check_files()
         ends, steering = self._ends(), self._steering()
@@ -101,6 +102,8 @@ class Plan:
         check_room(planner.preset.domain, start, goal)
         if self.poses:
             check_poses(planner.preset.domain)
+        if self.png or self.gif:
+            check_plane(planner.space)
         fixed = self.chunks == "auto" and self.sampler != "default"
         chunks = planner.preset.chunks.count if fixed else chunk_count(self.chunks)
         most = usual_candidates("plan", self.sampler) if self.candidates is None else self.candidates
@@ -110,12 +113,12 @@ class Plan:
                 start, goal, n_chunks=chunks, n_candidates=most, seed=self.seed, watch=Wave(bar, frames).watch,
                 **steering,
             )  # fmt: skip
+        if self.save:
+            plan.save(self.save)
         if self.png:
             plan.plot(self.png)
         if self.poses:
             draw_poses(plan, planner.preset.domain, self.poses)
-        if self.save:
-            plan.save(self.save)
         if self.gif and frames is not None:
             frames.animate(planner, plan, self.gif)
         if self.json:

@@ -52,6 +52,8 @@ class Sweep:
 
         if self.threads < 1:
             raise UserError(f"a run has at least 1 thread, not {self.threads}")
+        if self.workers is not None and self.workers < 1:
+            raise UserError(f"the number of workers is at least 1, not {self.workers}")
         folder = self.out or RUNS / self.file.stem
         runs = read_sweep(self.file, folder.absolute(), self.engine, self.threads)
         workers = self.workers if self.engine == "ray" else self.workers or 1

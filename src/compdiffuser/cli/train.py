@@ -196,13 +196,15 @@ class Train:
         changes |= {name: None for name in NONE if changes.get(name) == "none"}
         if "drop" in changes and recipe.objective.sides == "losses":
             changes["nothing"] = changes.pop("drop")
-        changes |= self._given() | {"seed": self.seed, "time_limit": self.time_limit}
-        changes["steps"] = self._steps(recipe.training.steps)
+        changes |= self._given()
+        usual = {"seed": self.seed, "time_limit": self.time_limit, "steps": self._steps(recipe.training.steps)}
+        changes |= {name: value for name, value in usual.items() if getattr(self, name) != getattr(Train, name)}
         network = changes.get("architecture", recipe.model.network.architecture)
         for name, value in parsed(self.set, network).items():
             if name in changes:
                 raise UserError(f"{name} is given twice, {changes[name]} and by --set {value}")
             changes[name] = value
+        changes = usual | changes
         if begun:
             begun.check(changes)
         return recipe.changed(changes)

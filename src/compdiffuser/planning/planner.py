@@ -41,7 +41,7 @@ from compdiffuser.planning.steering.ground import Ground
 from compdiffuser.planning.steering.regions import Region
 from compdiffuser.planning.steering.steering import Cost, Steering, Valid
 from compdiffuser.runs import choose_device
-from compdiffuser.types import Array, UserError
+from compdiffuser.types import Array
 
 STEERED_LEVEL = 0.25
 """σ up to which scaffolds of steered plans are noised, where a preset does without scaffolds."""
@@ -247,12 +247,7 @@ class Planner:
         return merge(chunks, self.model.overlap, self.config.blending).cpu().numpy()
 
     def result(self, search: Search, seconds: float = 0.0, keep_candidates: bool = False) -> Plan:
-        """The best plan of a search so far; `keep_candidates` adds all candidates with as many chunks.
-
-        Raises UserError where `advance` has made none yet.
-        """
-        if not search.candidates:
-            raise UserError("this search has no candidate yet; advance it first")
+        """The best plan of a search so far; `keep_candidates` adds all candidates with as many chunks."""
         best = search.best
         candidates = sorted(search.candidates, key=lambda candidate: candidate.number)
         same = [candidate for candidate in candidates if len(candidate.chunks) == len(best.chunks)]

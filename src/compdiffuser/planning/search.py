@@ -18,7 +18,7 @@ from torch import Tensor
 
 from compdiffuser.planning.judge import Verdict
 from compdiffuser.planning.steering.steering import Course
-from compdiffuser.types import Array
+from compdiffuser.types import Array, UserError
 
 REFINES = 3  # waves of refined candidates for each fresh wave of a steered search; one for others
 PARENTS = 4  # a refined wave has a fourth as many parents as candidates
@@ -142,6 +142,9 @@ class Search:
 
     @property
     def best(self) -> Candidate:
+        """Raises UserError where none has been made yet."""
+        if not self.candidates:
+            raise UserError("this search has no candidate yet; advance it first")
         return self.ranked()[0]
 
     def ranked(self) -> list[Candidate]:

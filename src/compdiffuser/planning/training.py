@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compdiffuser.checks import is_finite
 from compdiffuser.data.normalizer import Normalizer
 from compdiffuser.data.walking import standing
 from compdiffuser.data.windows import Windows
@@ -253,6 +254,11 @@ class Snapshots:
     due: Sequence[float]
     seen: float = math.inf
     """Seconds when it last looked; what was due before the first look belongs to the run that this one continues."""
+
+    def __post_init__(self) -> None:
+        for after in self.due:
+            if not (is_finite(after) and after > 0):
+                raise UserError(f"a snapshot is kept after a number of seconds above 0, not after {after}")
 
     def passed(self, seconds: float) -> list[float]:
         """Those that have become due since it last looked."""

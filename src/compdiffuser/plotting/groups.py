@@ -38,11 +38,21 @@ def points(space: Space, *states: Array | None) -> Array:
     return np.concatenate([plane.reshape(-1, 2) for each in given for plane in planes(space, each)])
 
 
+def check_plane(space: Space) -> None:
+    """Raises UserError where a position cannot be drawn."""
+    for group in space.positions:
+        _check(group)
+
+
+def _check(group: Group) -> None:
+    if len(group.columns) < 2:
+        raise UserError(f"a picture needs x and y; the {group.name}'s position has {len(group.columns)} dimension")
+
+
 def _plane(group: Group, positions: Array) -> Array:
     """[..., 2]: x and y from above; in three dimensions as seen from a corner above, in more by star coordinates."""
+    _check(group)
     count = len(group.columns)
-    if count < 2:
-        raise UserError(f"a picture needs x and y; the {group.name}'s position has {count} dimension")
     return positions if count == 2 else positions @ projection(count)
 
 

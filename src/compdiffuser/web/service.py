@@ -21,7 +21,7 @@ from compdiffuser.planning.in_use.choosing import chosen
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
 from compdiffuser.planning.search import Origin
-from compdiffuser.planning.steering.regions import bare
+from compdiffuser.planning.steering.regions import region
 from compdiffuser.types import UserError
 from compdiffuser.web.driving import Stages
 from compdiffuser.web.explaining import why
@@ -164,7 +164,7 @@ class Service:
 
 def sentence(error: BaseException, what: str = "planning") -> str:
     """What a client is told; what it cannot help goes to the log only."""
-    return str(error).strip("'\"") if isinstance(error, TOLD) else f"{what} failed; the server's log says why"
+    return str(error) if isinstance(error, TOLD) else f"{what} failed; the server's log says why"
 
 
 def check(request: PlanRequest, planner: Planner, limits: Limits) -> int:
@@ -239,14 +239,14 @@ def reproduce(request: PlanRequest, source: str, wave: int, device: str) -> dict
     written = "".join(f", {key}={value!r}" for key, value in changes.items())[2:]
     sampler = f"sampler=SamplerConfig({written}), " if changes else ""
     sampler += "".join(f"{key}={value!r}, " for key, value in choices.items())
-    steering = request.steering
+    stops, regions = request.steering.via, [region(text) for text in request.avoid]
     steered = [
-        *([f"via=[{', '.join(map(repr, steering.via))}]"] if steering.via else []),
-        *([f"avoid=[{', '.join(repr(bare(each)) for each in steering.avoid)}]"] if steering.avoid else []),
+        *([f"via=[{', '.join(map(repr, stops))}]"] if stops else []),
+        *([f"avoid=[{', '.join(map(repr, regions))}]"] if regions else []),
         *([f"margin={request.margin}"] if request.margin else []),
         *([f"n_plans={request.plans}"] if request.plans > 1 else []),
     ]
-    used = {type(each).__name__ for each in (*steering.via, *map(bare, steering.avoid))}
+    used = {type(each).__name__ for each in (*stops, *(part for each in regions for part in each.parts))}
     names = sorted({"PlanConfig", "Planner", *(["SamplerConfig"] if changes else []), *used})
     python = [
         f"from compdiffuser import {', '.join(names)}",

@@ -52,6 +52,11 @@ class Region(ABC):
         """[n, 2], for pictures; None where it has none that is closed."""
         return None
 
+    @property
+    def parts(self) -> tuple[Region, ...]:
+        """This region and those that it is made of."""
+        return (self,)
+
     def __str__(self) -> str:
         """As on the command line, such as "disc:12,8,2" or "box:0,0,1,1@ball"."""
         written = ",".join(f"{number:.12g}" for number in self.numbers())
@@ -176,6 +181,10 @@ class Derived(Region):
 
     def numbers(self) -> list[float]:
         return self.region.numbers()
+
+    @property
+    def parts(self) -> tuple[Region, ...]:
+        return (self, *self.region.parts)
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ function candidate(made) {
 function other(made, { horizon, overlap }) {
   return whole(made?.n_chunks, 1, MOST.n_chunks) && path(made.states, MOST.states) && made.states.length === made.n_chunks * (horizon - overlap) + overlap
     && near(made.length) && maybe(made.way, (value) => whole(value, 1, 64)) && maybe(made.candidates, (list) => Array.isArray(list) && list.length <= MOST.candidates && list.every(candidate))
-    && maybe(made.verdict?.measures, measures) && ["why", "origin", "fault"].every((key) => maybe(made[key], text));
+    && maybe(made.verdict?.measures, measures) && (made.verdict?.measures == null || texts(made.verdict.failed)) && ["why", "origin", "fault"].every((key) => maybe(made[key], text));
 }
 
+const texts = (list) => Array.isArray(list) && list.every(text);
 const measures = (given) => typeof given === "object" && Object.values(given).every((share) => share === null || Number.isFinite(share));
 
 function options(given) {
@@ -40,7 +41,7 @@ export function sound(plan) {
     && ["length", "confidence", "seconds"].every((key) => near(plan[key])) && maybe(plan.score, Number.isFinite)
     && maybe(plan.candidates, (list) => Array.isArray(list) && list.length <= MOST.candidates && list.every(candidate))
     && ["origin", "fault", "why", "verdict.told", "reproduce.python", "reproduce.shell"].every((key) => maybe(key.split(".").reduce((value, part) => value?.[part], plan), text))
-    && maybe(plan.verdict?.measures, measures) && maybe(plan.verdict?.failed, (list) => Array.isArray(list) && list.every(text))
+    && maybe(plan.verdict?.measures, measures) && (plan.verdict?.measures == null ? maybe(plan.verdict?.failed, texts) : texts(plan.verdict.failed))
     && ["via", "avoid"].every((key) => maybe(plan[key], (list) => Array.isArray(list) && list.length <= 64 && list.every(text)))
     && maybe(plan.way, (value) => whole(value, 1, 64)) && maybe(plan.others, (list) => Array.isArray(list) && list.length <= 8 && list.every((made) => other(made, plan)))
     && maybe(plan.options, options);

@@ -12,7 +12,9 @@ export function parse(text) {
   const [, kind, written, of = ""] = /^(\w+):([^@~]+)(@\w+)?$/.exec(text) ?? [];
   const numbers = (written ?? "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
   const sound = SIZES[kind]?.(numbers.length) && numbers.length <= MOST_NUMBERS && numbers.every(Number.isFinite);
-  return sound && (kind !== "disc" || numbers[2] > 0) ? { kind, numbers, of } : null;
+  if (!sound || (kind === "disc" && !(numbers[2] > 0))) return null;
+  const [x, y, u, v] = numbers; // any two opposite corners are a box
+  return { kind, numbers: kind === "box" ? [Math.min(x, u), Math.min(y, v), Math.max(x, u), Math.max(y, v)] : numbers, of };
 }
 
 export const write = ({ kind, numbers, of = "" }) => `${kind}:${rounded(numbers).join(",")}${of}`;

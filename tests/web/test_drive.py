@@ -80,6 +80,11 @@ def test_a_drive_needs_states_of_the_right_size(tiny_client):
     plan = {"model": "tiny", "start": (0, 0), "goal": (8, 8), "states": [[0, 0], [1, 1, 1]]}
     with pytest.raises(client.Refused, match="a state has 2 numbers here, not 3"):
         list(tiny_client.drive(plan))
+    plan["states"] = [[0, 0], [1, 1]]
+    with pytest.raises(client.Refused, match="there is no 'ball' in these plans, but agent"):
+        list(tiny_client.drive(plan, avoid=["disc:12,12,1@ball"]))
+    with pytest.raises(client.Refused, match="a waypoint is 2 numbers here"):
+        list(tiny_client.drive(plan, via=["1,2,3"]))
 
 
 class Lawn:

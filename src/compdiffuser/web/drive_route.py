@@ -152,15 +152,15 @@ def _check(service: Service, body: DriveRequest) -> None:
     if not model.drivable:
         raise UserError(f"there is no environment in which plans of '{body.model}' could be driven")
     service.library.check(body.model, body.start, body.goal)
-    whole(service.library.get(body.model).preset.domain, body.start, body.goal)
-    for text in (*body.avoid, *(text for change in body.changes for text in change.avoid or ())):
-        region(text)
-    for text in (
+    planner = service.library.get(body.model)
+    whole(planner.preset.domain, body.start, body.goal)
+    regions = (*body.avoid, *(text for change in body.changes for text in change.avoid or ()))
+    stops = (
         *body.via,
         *(text for made in body.made for text in made.via),
         *(text for change in body.changes for text in change.via or ()),
-    ):
-        waypoint(text)
+    )
+    planner.ground.check_places([region(text) for text in regions], [waypoint(text) for text in stops])
     for state in (*body.states, *(state for made in body.made for state in made.states)):
         if len(state) != model.dim:
             raise UserError(f"a state has {model.dim} numbers here, not {len(state)}")

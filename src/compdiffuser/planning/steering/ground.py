@@ -125,19 +125,25 @@ class Ground:
 
         return clear
 
-    def check(self, steering: Steering, start: Array, goal: Array, asked: Sequence[Group], maze: Maze | None) -> None:
-        """Raises UserError where a start [D], a goal [D] and their steering do not fit together."""
-        for region in steering.avoid:
+    def check_places(self, regions: Sequence[Region], stops: Sequence[Waypoint]) -> None:
+        """Raises UserError for regions and waypoints of groups that are not there, or of other numbers than theirs."""
+        for region in regions:
             for group in self.concerned(region.group):
                 self._check_region(region, group)
+        for stop in stops:
+            group = self.passing(stop)
+            if len(stop.place) != len(group.columns):
+                raise UserError(f"a waypoint is {len(group.columns)} numbers here, not {list(stop.place)}")
+
+    def check(self, steering: Steering, start: Array, goal: Array, asked: Sequence[Group], maze: Maze | None) -> None:
+        """Raises UserError where a start [D], a goal [D] and their steering do not fit together."""
+        self.check_places(steering.avoid, steering.via)
         for what, state, groups in (("start", start, self.space.positions), ("goal", goal, tuple(asked))):
             for group in groups:
                 name = what if len(self.space.positions) == 1 else f"{what}'s {group.name}"
                 self._check_place(name, state[list(group.columns)], group, steering)
         for stop in steering.via:
             group = self.passing(stop)
-            if len(stop.place) != len(group.columns):
-                raise UserError(f"a waypoint is {len(group.columns)} numbers here, not {list(stop.place)}")
             limits = torch.from_numpy(self.normalizer.part(group.columns).limits)
             if bool((self.normalized(stop.place, group).abs() > limits + MARGIN).any()):
                 raise UserError(f"the waypoint {list(stop.place)} lies outside the data")

@@ -237,3 +237,8 @@ def test_a_path_that_cannot_be_written_is_refused_before_the_work(option, no_fol
     ending = {"--out": "r.json", "--png": "r.png", "--video": "r.gif", "--plots": ""}[option]
     assert main(["eval", MEDIUM.name, option, str(no_folder / ending)]) == 2
     assert f"compdiffuser: cannot write '{no_folder}" in capsys.readouterr().err
+
+
+def test_shares_of_gpus_are_for_ray(capsys):
+    assert main(["eval", MEDIUM.name, "--gpus", "2"]) == 2
+    assert "a share of 2 GPUs is for --engine ray" in capsys.readouterr().err

@@ -93,6 +93,10 @@ def test_evaluations_that_cannot_be_are_refused_too(monkeypatch, capsys):
     assert "--candidates belongs to planners, not to gcbc" in capsys.readouterr().err
     assert sweep(f"{text}[grid]\nseed = [0]", "--threads", "0") == 2
     assert "a run has at least 1 thread, not 0" in capsys.readouterr().err
+    assert sweep(f"{text}[grid]\nseed = [0]", "--workers", "0") == 2
+    assert "the number of workers is at least 1, not 0" in capsys.readouterr().err
+    assert sweep(f"{text}[grid]\nseed = [0]", "--gpus", "0.5") == 2
+    assert "a share of 0.5 GPUs is for --engine ray" in capsys.readouterr().err
     assert main(["sweep", "missing.toml"]) == 2
     assert "there is no file 'missing.toml'" in capsys.readouterr().err
 

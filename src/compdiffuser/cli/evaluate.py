@@ -223,6 +223,8 @@ class Eval:
             raise UserError(f"the number of chunks is 'auto' or at least 1, not '{self.chunks}'")
         if self.engine == "ray" and any((self.plots, self.png, self.video)):
             raise UserError("pictures are drawn of episodes that ran on this machine; leave out --engine ray")
+        if self.engine != "ray" and self.gpus:
+            raise UserError(f"a share of {self.gpus:g} GPUs is for --engine ray; here one process evaluates all seeds")
         numbers = self.tasks.split(",")
         if self.tasks != "all" and not all(number.strip().isdecimal() for number in numbers):
             raise UserError(f"tasks are 'all' or numbers such as '1,3', not '{self.tasks}'")

@@ -54,6 +54,8 @@ class Sweep:
             raise UserError(f"a run has at least 1 thread, not {self.threads}")
         if self.workers is not None and self.workers < 1:
             raise UserError(f"the number of workers is at least 1, not {self.workers}")
+        if self.engine != "ray" and self.gpus:
+            raise UserError(f"a share of {self.gpus:g} GPUs is for --engine ray; runs here share the machine's")
         folder = self.out or RUNS / self.file.stem
         runs = read_sweep(self.file, folder.absolute(), self.engine, self.threads)
         workers = self.workers if self.engine == "ray" else self.workers or 1

@@ -66,6 +66,12 @@ def real(states: Any, expected: str) -> Array:
     raise UserError(f"{expected}, not {' '.join(repr(states).split())}")
 
 
+def check_pairs(starts: Array, goals: Array) -> None:
+    """Raises UserError where there are not as many goals as starts."""
+    if len(starts) != len(goals):
+        raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
+
+
 def one_each(
     values: int | Sequence[int], count: int, what: str, least: int | None = None, most: int | None = None
 ) -> list[int]:  # fmt: skip

@@ -17,6 +17,7 @@ from compdiffuser.compose.merge import merged_length, split
 from compdiffuser.planning.problem import (
     MOST_CANDIDATES,
     Chunks,
+    check_pairs,
     checked,
     chunk_choices,
     distances,
@@ -91,8 +92,7 @@ def set_out(
     starts = checked(starts, "start", space, normalizer)
     goals = whole_goals(goals, starts, space, planner.asked)
     goals = checked(goals, "goal", space, normalizer, planner.asked)
-    if len(starts) != len(goals):
-        raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
+    check_pairs(starts, goals)
     most = one_each(n_candidates, len(starts), "numbers of candidates", 1, MOST_CANDIDATES)
     seeds = one_each(seed, len(starts), "seeds")
     chunks = each_chunks(n_chunks, len(starts))

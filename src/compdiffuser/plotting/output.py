@@ -24,7 +24,7 @@ def check_picture(png: str | os.PathLike[str]) -> str:
 
 
 def check_poses_picture(path: str | os.PathLike[str]) -> None:
-    """Raises UserError for a name that does not end in .png, or has another ending than none."""
+    """Raises UserError for a name with another ending than .png."""
     if Path(path).suffix.lower() not in ("", ".png"):
         raise UserError(f"a picture of poses is a PNG; its name ends in .png, not as '{path}' does")
 

@@ -19,7 +19,7 @@ import numpy as np
 from compdiffuser.checks import brief
 from compdiffuser.planning.plan import Plan
 from compdiffuser.planning.planner import Planner
-from compdiffuser.planning.problem import Chunks, each_chunks, one_each, real
+from compdiffuser.planning.problem import Chunks, check_pairs, each_chunks, one_each, real
 from compdiffuser.types import UserError
 
 
@@ -41,8 +41,7 @@ class PlanCache:
             if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
                 raise UserError(f"{name} is the same for all problems where plans are cached, not {brief(value)}")
         starts, goals = real(starts, "starts are real numbers"), real(goals, "goals are real numbers")
-        if len(starts) != len(goals):
-            raise UserError(f"{len(starts)} starts were given with {len(goals)} goals")
+        check_pairs(starts, goals)
         asked = each_chunks(n_chunks, len(starts))
         chunks = [asked] * len(starts) if isinstance(asked, str) else asked
         seeds = one_each(seed, len(starts), "seeds")
